@@ -6,21 +6,16 @@ import math
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mogro.service.config import ServiceConfig, is_loopback
 from mogro.service.error_responses import error_response
 from mogro.service.keys import Key, KeyRing, Role, hash_secret
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "mogro_session"
 _ANY = Key("", ["admin"])  # where there are no keys
@@ -48,7 +43,7 @@ class HostCheck:
     its own that it lets point there. The host then is not one of ours, nor is the origin.
     """
 
-    def __init__(self, app: App, config: ServiceConfig) -> None:
+    def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
         self._app = app
         self._names = {name.lower() for name in config.allowed_hosts}
         if not is_loopback(config.host):
@@ -63,12 +58,12 @@ class HostCheck:
             await self._app(scope, receive, send)
             return
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
-        app = self._app
+        app: ASGIApp = self._app
         try:
             self._check(scope)
         except HTTPException as error:

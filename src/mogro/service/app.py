@@ -13,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from mogro.service import pages, personalizer, wire
-from mogro.service.access import NOBODY, App, HostCheck, read_body
+from mogro.service.access import NOBODY, HostCheck, read_body
 from mogro.service.error_responses import error_response
 from mogro.service.openapi import openapi_document
 from mogro.service.operations import Context, Operation, as_json, operation, operations
@@ -24,7 +25,7 @@ from mogro.service.service import Service
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(service: Service) -> App:
+def make_app(service: Service) -> ASGIApp:
     """Return the application, with all routes."""
     described = [*operations(service), *personalizer.operations(service.config.personalizer)]
     document = openapi_document(described, list(service.agents))

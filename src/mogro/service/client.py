@@ -3,13 +3,11 @@
 import functools
 import json
 import os
-import threading
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar, Unpack
-from urllib.parse import quote, urlsplit
+from typing import Any, Required, Self, TypedDict, TypeVar, Unpack
+from urllib.parse import quote
 
 try:
     import msgspec
@@ -19,19 +17,15 @@ except ModuleNotFoundError:
 
 from mogro._files import write_atomically
 from mogro._validation import FloatArray
-from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, errors
+from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import wire
-from mogro.service.connection import Connection
+from mogro.service.connection import Requests, ServiceError, refusal
 
-Arms = Mapping[str, Any] | Sequence[str]
-_KINDS: dict[str, type[Exception]] = {
-    name: kind
-    for name, kind in vars(errors).items()
-    if isinstance(kind, type) and issubclass(kind, Exception)
-}
+Arms = Mapping[str, Any] | Sequence[str] | None
 T = TypeVar("T")
+__all__ = ["RemoteAgent", "ServiceError", "connect"]
 _decoder: Any = functools.cache(wire.decoder)
 
 
@@ -52,40 +46,31 @@ class ChoiceOptions(OfferOptions, total=False):
     certainty: float
 
 
-class DecideOptions(ChoiceOptions, total=False):
-    """Keywords of :meth:`mogro.Agent.decide` and :meth:`mogro.Agent.decide_top`."""
-
+class _NewDecision(ChoiceOptions, total=False):
     id: str | None
     activate: bool
     subject: str | None
 
 
+class DecideOptions(_NewDecision, total=False):
+    """Keywords of :meth:`mogro.Agent.decide`."""
+
+    sticky: bool
+
+
+class DecideTopOptions(_NewDecision, total=False):
+    """Keywords of :meth:`mogro.Agent.decide_top`."""
+
+    top: Required[int]
+
+
 class ObserveOptions(OfferOptions, total=False):
     """Keywords of :meth:`mogro.Agent.observe`."""
 
+    arm: Required[str]
     rewards: Mapping[str, float] | None
     propensity: float | None
     id: str | None
-
-
-class ServiceError(ConnectionError):
-    """The service did not answer, or not as expected; nothing is known of the call.
-
-    Attributes
-    ----------
-    status
-        Of the answer, if there was one.
-    """
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class _PerThread(threading.local):
-    """The connection of a thread, kept open between calls."""
-
-    current: Connection | None = None
 
 
 class RemoteAgent:
@@ -96,69 +81,28 @@ class RemoteAgent:
     call that found no answer is made again, which is safe: ids say what was asked before.
     """
 
-    def __init__(
-        self, url: str, agent: str | None, *, key: str | None, timeout: float, retries: int
-    ) -> None:
-        place = urlsplit(url)
-        if place.scheme not in ("http", "https") or not place.hostname:
-            raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
-        self._place, self._timeout, self._retries = place, timeout, retries
-        self._headers = f"host: {place.netloc}\r\ncontent-type: application/json\r\n"
-        if key is not None:
-            if not key.isascii() or not key.isprintable():
-                raise ValueError("key: expected letters, digits, - and _")
-            self._headers += f"authorization: Bearer {key}\r\n"
-        self._thread = _PerThread()
-        self._root = f"{place.path.rstrip('/')}/v1/agents"
-        try:
-            self.name = self._find(agent)
-        except BaseException:
-            self.close()
-            raise
-        self._root += f"/{self.name}"
-
-    def _find(self, agent: str | None) -> str:
-        names = self._ask("GET", "", wire.AgentsAnswer).agents
-        if agent is None and len(names) == 1:
-            return names[0]
-        if agent is None or agent not in names:
-            raise ValueError(f"agent: expected one of {names}, got {agent!r}")
-        return agent
+    def __init__(self, requests: Requests, name: str) -> None:
+        self._requests, self.name = requests, name
 
     def decide(
-        self,
-        arms: Arms | None = None,
-        features: Any = None,
-        *,
-        sticky: bool = False,
-        **asked: Unpack[DecideOptions],
+        self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideOptions]
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        call = wire.Decide(sticky=sticky, **_offer(arms, features, _with_id(asked)))
+        call = wire.Decide(**_offer(arms, features, _with_id(asked)))
         return self._call(call, wire.DecisionAnswer)
 
     def decide_top(
-        self,
-        arms: Arms | None = None,
-        features: Any = None,
-        *,
-        top: int,
-        **asked: Unpack[DecideOptions],
+        self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideTopOptions]
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
-        call = wire.DecideTop(top=top, **_offer(arms, features, _with_id(asked)))
+        call = wire.DecideTop(**_offer(arms, features, _with_id(asked)))
         return tuple(self._call(call, wire.DecisionsAnswer).decisions)
 
     def observe(
-        self,
-        arms: Arms | None = None,
-        features: Any = None,
-        *,
-        arm: str,
-        **asked: Unpack[ObserveOptions],
+        self, arms: Arms = None, features: Any = None, **asked: Unpack[ObserveOptions]
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        call = wire.Observe(arm=arm, **_offer(arms, features, _with_id(asked)))
+        call = wire.Observe(**_offer(arms, features, _with_id(asked)))
         return self._call(call, wire.DecisionAnswer)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
@@ -189,7 +133,7 @@ class RemoteAgent:
         return [_read_answer(call["call"], each) for call, each in zip(calls, answers, strict=True)]
 
     def estimate(
-        self, arms: Arms | None = None, features: Any = None, *, context: Any = None
+        self, arms: Arms = None, features: Any = None, *, context: Any = None
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
         call = wire.FindEstimates(**_offer(arms, features, {"context": context}))
@@ -197,7 +141,7 @@ class RemoteAgent:
 
     def front(
         self,
-        arms: Arms | None = None,
+        arms: Arms = None,
         features: Any = None,
         *,
         context: Any = None,
@@ -209,7 +153,7 @@ class RemoteAgent:
         return self._call(wire.FindFront(confidence=confidence, noise=noise, **offer), Front)
 
     def probabilities(
-        self, arms: Arms | None = None, features: Any = None, **asked: Unpack[ChoiceOptions]
+        self, arms: Arms = None, features: Any = None, **asked: Unpack[ChoiceOptions]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
         call = wire.FindProbabilities(**_offer(arms, features, asked))
@@ -285,7 +229,7 @@ class RemoteAgent:
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
         target = Path(folder) / "decisions.parquet"
-        content = self._send("GET", "/log")
+        content = self._requests.send("GET", f"/v1/agents/{self.name}/log")
         with write_atomically(target, parents=True) as file:
             file.write(content)
         return target
@@ -326,9 +270,7 @@ class RemoteAgent:
 
     def close(self) -> None:
         """Let go of the connection of this thread; the next call makes a new one."""
-        if self._thread.current is not None:
-            self._thread.current.close()
-            self._thread.current = None
+        self._requests.close()
 
     def __enter__(self) -> Self:
         return self
@@ -337,7 +279,7 @@ class RemoteAgent:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<RemoteAgent {self.name!r} at {self._place.geturl()}>"
+        return f"<RemoteAgent {self.name!r} at {self._requests.url}>"
 
     def _call(self, call: wire.Call, kind: type[T]) -> T:
         """Return the answer of the agent to a call, of its kind."""
@@ -345,40 +287,7 @@ class RemoteAgent:
 
     def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
         """Return the answer to a request, of its kind."""
-        content = self._send(method, path, b"" if body is None else _encode(body))
-        try:
-            answer: T = _decoder(kind).decode(content)
-        except ValueError:
-            raise ServiceError(f"{self._place.geturl()}: no answer: {content[:100]!r}") from None
-        return answer
-
-    def _send(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """Return the body of an answer; try again where there was none, or 503."""
-        head = f"{method} {self._root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
-        attempt = 0
-        while True:
-            kept = self._thread.current
-            try:
-                status, content = (kept or self._connect()).ask(head, body)
-            except OSError as error:
-                self.close()
-                if kept is not None and isinstance(error, ConnectionError):
-                    continue  # it was closed since the last call: a new one may do
-                if attempt == self._retries:
-                    raise ServiceError(f"{self._place.geturl()}: {error!r}") from error
-            else:
-                if status == 200:
-                    return content
-                if status != 503 or attempt == self._retries:
-                    raise _read_error(status, content)
-            time.sleep(min(0.05 * 2**attempt, 1.0))
-            attempt += 1
-
-    def _connect(self) -> Connection:
-        tls = self._place.scheme == "https"
-        host, port = self._place.hostname or "", self._place.port or (443 if tls else 80)
-        self._thread.current = Connection(host, port, tls=tls, timeout=self._timeout)
-        return self._thread.current
+        return _ask(self._requests, method, f"/v1/agents/{self.name}{path}", kind, body)
 
 
 def connect(
@@ -407,7 +316,26 @@ def connect(
         How often to try again where there was no answer, or the service was busy; then
         :class:`~mogro.service.client.ServiceError`.
     """
-    return RemoteAgent(url, agent, key=key, timeout=timeout, retries=retries)
+    requests = Requests(url, key=key, timeout=timeout, retries=retries)
+    try:
+        names = _ask(requests, "GET", "/v1/agents", wire.AgentsAnswer).agents
+        if agent is None and len(names) == 1:
+            agent = names[0]
+        if agent is None or agent not in names:
+            raise ValueError(f"agent: expected one of {names}, got {agent!r}")
+    except BaseException:
+        requests.close()
+        raise
+    return RemoteAgent(requests, agent)
+
+
+def _ask(requests: Requests, method: str, path: str, kind: type[T], body: Any = None) -> T:
+    content = requests.send(method, path, b"" if body is None else _encode(body))
+    try:
+        answer: T = _decoder(kind).decode(content)
+    except ValueError:
+        raise ServiceError(f"{requests.url}: no answer: {content[:100]!r}") from None
+    return answer
 
 
 def _with_id(asked: Any) -> Any:
@@ -415,7 +343,7 @@ def _with_id(asked: Any) -> Any:
     return asked if asked.get("id") else {**asked, "id": uuid.uuid4().hex}
 
 
-def _offer(arms: Arms | None, features: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _offer(arms: Arms, features: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
     fields = dict(asked)
     if arms is not None:
@@ -442,28 +370,10 @@ def _encode(body: Any) -> bytes:
     return content
 
 
-def _read_error(status: int, content: bytes) -> Exception:
-    """Return the exception that an answer stands for; a proxy may have words of its own."""
-    try:
-        problem: wire.ErrorAnswer = _decoder(wire.ErrorAnswer).decode(content)
-    except ValueError:
-        return ServiceError(f"{status}: {content[:100]!r}", status)
-    return _error(status, problem)
-
-
-def _error(status: int, problem: wire.ErrorAnswer) -> Exception:
-    """Return the exception that an agent in this process would have raised."""
-    if status >= 500 or status in (401, 403, 408, 421, 429):
-        return ServiceError(f"{status}: {problem.message}", status)
-    if problem.error in _KINDS and problem.error != "InfeasibleConstraints":
-        return _KINDS[problem.error](problem.message)
-    return ValueError(problem.message)
-
-
 def _read_answer(call: str, answer: wire.BatchAnswer) -> Any:
     """Return the answer to a call of a batch as its method would."""
     if answer.status != 200:
-        return _error(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
+        return refusal(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
     if call in ("decide", "observe"):
         return msgspec.convert(answer.body, wire.DecisionAnswer)
     if call == "decide-top":

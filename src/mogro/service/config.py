@@ -3,7 +3,6 @@
 import ipaddress
 import os
 import tomllib
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -225,7 +224,6 @@ def parse_config(plain: dict[str, Any], path: Path) -> ServiceConfig:
     return config
 
 
-@lru_cache(maxsize=1000)
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach an address."""
     if host == "localhost":

@@ -1,4 +1,4 @@
-"""One connection to a service: as much of HTTP as its answers need, and no more.
+"""Requests to a service: as much of HTTP as its answers need, and no more.
 
 A client that asks for a decision should cost little beside the agent that makes it; the HTTP client
 of the standard library takes longer to read the head of an answer than a service to write it.
@@ -6,9 +6,31 @@ of the standard library takes longer to read the head of an answer than a servic
 
 import socket
 import ssl
+import threading
+import time
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mogro.agent import errors
+from mogro.service.wire import ErrorAnswer
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16  # bytes at most
+
+
+class ServiceError(ConnectionError):
+    """The service did not answer, or not as expected; nothing is known of the call.
+
+    Attributes
+    ----------
+    status
+        Of the answer, if there was one.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Connection:
@@ -63,3 +85,80 @@ class Connection:
     def close(self) -> None:
         """Let go of it."""
         self._socket.close()
+
+
+class _PerThread(threading.local):
+    connection: Connection | None = None  # kept open between requests
+
+
+class Requests:
+    """Sends requests to a service, by a connection for each thread; parameters as of connect."""
+
+    def __init__(self, url: str, *, key: str | None, timeout: float, retries: int) -> None:
+        self.url, self._timeout, self._retries = url, timeout, retries
+        self._url = urlsplit(url)
+        if self._url.scheme not in ("http", "https") or not self._url.hostname:
+            raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
+        self._headers = f"host: {self._url.netloc}\r\ncontent-type: application/json\r\n"
+        if key is not None:
+            if not key.isascii() or not key.isprintable():
+                raise ValueError("key: expected letters, digits, - and _")
+            self._headers += f"authorization: Bearer {key}\r\n"
+        self._thread = _PerThread()
+
+    def send(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Return the body of an answer; try again where there was none, or 503."""
+        root = self._url.path.rstrip("/")
+        head = f"{method} {root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
+        attempt = 0
+        while True:
+            kept = self._thread.connection
+            try:
+                status, content = (kept or self._connect()).ask(head, body)
+            except OSError as error:
+                self.close()
+                if kept is not None and isinstance(error, ConnectionError):
+                    continue  # it was closed since the last call: a new one may do
+                if attempt == self._retries:
+                    raise ServiceError(f"{self.url}: {error!r}") from error
+            else:
+                if status == 200:
+                    return content
+                if status != 503 or attempt == self._retries:
+                    raise _read_error(status, content)
+            time.sleep(min(0.05 * 2**attempt, 1.0))
+            attempt += 1
+
+    def close(self) -> None:
+        """Let go of the connection of this thread; the next request makes a new one."""
+        if self._thread.connection is not None:
+            self._thread.connection.close()
+            self._thread.connection = None
+
+    def _connect(self) -> Connection:
+        tls = self._url.scheme == "https"
+        host, port = self._url.hostname or "", self._url.port or (443 if tls else 80)
+        self._thread.connection = Connection(host, port, tls=tls, timeout=self._timeout)
+        return self._thread.connection
+
+
+def _read_error(status: int, content: bytes) -> Exception:
+    """Return the exception that an answer stands for; a proxy may have words of its own."""
+    try:
+        return refusal(status, msgspec.json.decode(content, type=ErrorAnswer))
+    except ValueError:
+        return ServiceError(f"{status}: {content[:100]!r}", status)
+
+
+def refusal(status: int, answer: ErrorAnswer) -> Exception:
+    """Return the exception that an agent in this process would have raised."""
+    if status >= 500 or status in (401, 403, 408, 421, 429):
+        return ServiceError(f"{status}: {answer.message}", status)
+    kind = vars(errors).get(answer.error)
+    if (
+        isinstance(kind, type)
+        and issubclass(kind, Exception)
+        and kind is not errors.InfeasibleConstraints
+    ):
+        return kind(answer.message)
+    return ValueError(answer.message)

@@ -4,9 +4,9 @@ import hashlib
 import hmac
 import os
 import secrets
-import threading
 import time
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -57,10 +57,7 @@ class KeyRing:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        self._looked = time.monotonic()
-        self._stamp, self._keys = _stamp(path), _read(path)
+        self._path, self._looked, self._keys = path, time.monotonic(), _read(path)
         self._had_some = bool(self._keys)
 
     @property
@@ -84,19 +81,11 @@ class KeyRing:
         return self._keys.get(name)
 
     def _refresh(self) -> None:
-        now = time.monotonic()
-        if now - self._looked < _LOOK_AGAIN:
-            return
-        with self._lock:
-            self._looked = now
-            stamp = _stamp(self.path)
-            if stamp is None or stamp == self._stamp:
-                return
-            try:
-                self._keys, self._stamp = _read(self.path), stamp
-            except (OSError, ValueError):
-                return
-            self._had_some |= bool(self._keys)
+        if time.monotonic() - self._looked >= _LOOK_AGAIN:
+            self._looked = time.monotonic()
+            with suppress(OSError, ValueError):
+                self._keys = _parse(self._path)
+                self._had_some |= bool(self._keys)
 
 
 def add_key(path: Path, name: str, roles: list[Role], agents: list[str]) -> str:
@@ -139,21 +128,15 @@ def _toml(value: object) -> str:
 
 
 def _read(path: Path) -> dict[str, Key]:
-    if not path.exists():
-        return {}
+    return _parse(path) if path.exists() else {}
+
+
+def _parse(path: Path) -> dict[str, Key]:
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
         return msgspec.convert(plain, dict[str, Key])
-    except (ValueError, msgspec.ValidationError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: not a file of keys: {error}") from None
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ino
 
 
 def hash_secret(secret: str) -> str:

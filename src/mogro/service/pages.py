@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 
 from mogro import _page
 from mogro.service.access import COOKIE, Caller, read_body
-from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import Context, Operation, operation
 from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
 from mogro.service.service import Service
@@ -99,7 +98,8 @@ async def _show_page(here: Context, _: None) -> Response:
         return RedirectResponse("/login", 303)
     caller = service.access.authenticate(here.request)
     caller.require("read", name)
-    parts = await service.readers.perform(partial(_fresh_parts, service, service.agent(name)))
+    service.agent(name)  # or 404
+    parts = await service.readers.perform(partial(_show_parts, here, None))
     names = _visible(service, caller)
     others = "".join(
         f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
@@ -126,12 +126,8 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _show_parts(here: Context, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    return _fresh_parts(here.service, here.hosted)
-
-
-def _fresh_parts(service: Service, hosted: HostedAgent) -> dict[str, str]:
-    since, parts = hosted.page
+    hosted, (since, parts) = here.hosted, here.hosted.page
     if time.monotonic() - since > _FRESH:
-        parts = make_parts(hosted, service.audit.list(hosted.name))
+        parts = make_parts(hosted, here.service.audit.list(hosted.name))
         hosted.page = time.monotonic(), parts
     return parts
