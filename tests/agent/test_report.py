@@ -89,15 +89,6 @@ def test_an_agent_that_has_seen_nothing(tmp_path: Path, visits: int) -> None:
     assert "nothing yet" in read(agent, tmp_path).words
 
 
-def test_drawing_of_a_front() -> None:
-    agent = Agent([Objective("click"), Objective("cost", direction="min")], arms=2, seed=1)
-    front = agent.front({"a": [1.0, 0.0], "b": [0.0, 1.0]})
-    axes = front.plot().axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "cost")
-    alone = mogro.Agent([Objective("click")], arms=1, seed=1).front({"a": [1.0]})
-    assert alone.plot().axes[0].get_xlabel() == "click"
-
-
 def test_the_bottom_line_comes_first(tmp_path: Path) -> None:
     agent = Agent([Objective("click")], arms=2, seed=1, holdout=0.3)
     live(agent, 60)

@@ -16,7 +16,6 @@ from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
 from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
-from mogro.plots import Drawing, new_figure
 
 _LEAST = 1e-12  # a variance, in units of the noise
 _ROUNDING = 1e-9
@@ -77,18 +76,6 @@ class Front:
         return "\n".join([_page.text_table(heads, rows), *([self.left] if self.certain else [])])
 
     __repr__ = __str__
-
-    def plot(self) -> Drawing:
-        """Draw the first two objectives; areas are shares of weights. Needs matplotlib."""
-        drawing, axes = new_figure(1, 1, width=4.5, height=4.0)
-        panel, second = axes[0, 0], min(1, len(self.objectives) - 1)
-        x, y = self.values[:, 0], self.values[:, second]
-        panel.scatter(x, y, s=20 + 400 * self.shares, color="#0072B2", alpha=0.6, linewidth=0)
-        for arm, place in zip(self.arms, zip(x, y, strict=True), strict=True):
-            panel.annotate(arm, place, xytext=(4, 4), textcoords="offset points")
-        panel.set_xlabel(self.objectives[0])
-        panel.set_ylabel(self.objectives[second])
-        return drawing
 
 
 @dataclass(frozen=True, eq=False)

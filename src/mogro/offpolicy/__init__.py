@@ -3,8 +3,7 @@
 Arrays in, one small result out. Rewards are vectors throughout.
 """
 
-from mogro.offpolicy.estimators import doubly_robust, estimate, ips, snips
-from mogro.offpolicy.regression import cross_fitted
+from mogro.offpolicy.estimators import cross_fitted, doubly_robust, estimate, ips, snips
 from mogro.offpolicy.result import Evaluation, Region
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
 

@@ -16,9 +16,8 @@ from mogro.theory.conditions import (
 )
 from mogro.theory.contexts import context_goodness
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
-from mogro.theory.goodness import goodness, goodness_level
+from mogro.theory.goodness import Goodness, goodness, goodness_level
 from mogro.theory.guarantees import Guarantees
-from mogro.theory.measured_goodness import Goodness
 from mogro.theory.regularity import Regularity, regularity
 from mogro.theory.thresholds import (
     eigenvalue_threshold,

@@ -13,8 +13,8 @@ from mogro.theory import _problem as check
 from mogro.theory._problem import Problem, span_coordinates
 from mogro.theory._report import report
 from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
+from mogro.theory.goodness import UNIT_SLACK, Goodness, measure_goodness
 from mogro.theory.guarantees import Guarantees, collect_guarantees
-from mogro.theory.measured_goodness import UNIT_SLACK, Goodness, measure_goodness
 
 
 @dataclass(frozen=True)

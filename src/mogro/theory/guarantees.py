@@ -15,7 +15,7 @@ from mogro.theory.bounds import (
     regret_bound_round_robin,
 )
 from mogro.theory.conditions import eigenvalue_increment
-from mogro.theory.measured_goodness import Goodness
+from mogro.theory.goodness import Goodness
 from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (
     initial_rounds_bound,
