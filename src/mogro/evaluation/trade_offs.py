@@ -177,20 +177,20 @@ class WhatIf:
         confidence = np.where(self.trusted, 1.0, 0.0)
         if not bounds:
             return confidence
-        objectives, trusted = len(self.objective_set), np.flatnonzero(self.trusted)
-        lowest = np.full(len(self.trade_offs), -np.inf)
-        for row in trusted:
-            each = self.evaluations[row]
-            scores = [s * each.scores(np.full(objectives, limit))[m] for m, s, limit in bounds]
-            lowest[row] = np.nan_to_num(scores, nan=-np.inf).min()
-        usable = np.flatnonzero(np.isfinite(lowest))
-        confidence[:] = 0.0
-        if len(usable):
-            numbers, signs = (np.array(part) for part in list(zip(*bounds, strict=True))[:2])
-            columns = (usable[:, None] * objectives + numbers).ravel()
+        objectives = len(self.objective_set)
+        scores = [
+            [sign * each.scores(np.full(objectives, limit))[m] for m, sign, limit in bounds]
+            for each in self.evaluations
+        ]
+        lowest = np.min(scores, axis=1)
+        usable = self.trusted & np.isfinite(lowest)
+        confidence[~usable] = 0.0
+        if usable.any():
+            numbers, signs = (np.array([bound[k] for bound in bounds]) for k in (0, 1))
+            columns = (np.flatnonzero(usable)[:, None] * objectives + numbers).ravel()
             drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
-            highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
-            confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
+            highest = (drawn * np.tile(signs, usable.sum())[:, None]).max(axis=0)
+            confidence[usable] = [(highest <= score).mean() for score in lowest[usable]]
         return confidence
 
     def kept_bounds(self, objective: str, level: float = 0.95) -> FloatArray:
@@ -233,22 +233,20 @@ class WhatIf:
         """
         m, wanted = self._index(objective), share(level, "level", closed="()")
         sure = self.confidence(at_least=at_least, at_most=at_most)
-        constraints = " and ".join(
-            [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]
-            + [f"{name} at most {bound:g}" for name, bound in (at_most or {}).items()]
-        )
-        merits = np.where(
-            sure >= wanted, self.value[:, m] * np.sign(self.objective_set.scale[m]), np.nan
-        )
-        reached = not np.isnan(merits).all()
-        row = int(np.nanargmax(merits)) if reached else int(sure.argmax())
+        merits = self.value[:, m] * np.sign(self.objective_set.scale[m])
+        merits = np.where(sure >= wanted, merits, -np.inf)
+        reached = bool(np.isfinite(merits).any())
+        row = int(merits.argmax() if reached else sure.argmax())
         bounds = map(tuple, self.interval(wanted)[row].tolist())
         return Recommendation(
             self.trade_offs[row] if reached else None,
             float(sure[row]),
             self.objective_set.named(self.value[row]),
             dict(zip(self.objective_set.names, bounds, strict=True)),
-            constraints,
+            " and ".join(
+                f"{self.objective_set.names[number]} at {'least' if sign > 0 else 'most'} {limit:g}"
+                for number, sign, limit in self._read_bounds(at_least, at_most)
+            ),
         )
 
     def needed(
