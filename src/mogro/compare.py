@@ -159,7 +159,7 @@ def _check_policies(policies: object) -> None:
             f"policies: expected a dict of name to policy class or function, got {policies!r}"
         )
     if not policies:
-        raise ValueError("policies: expected at least one, got none")
+        raise ValueError("policies: expected at least one policy, got none")
     for name, make in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies: expected names that are strings, got {name!r}")

@@ -36,7 +36,7 @@ _UNMARKED = 5  # policies that are told apart without markers
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What :func:`compare` found.
+    """Several policies side by side; made by :func:`compare`.
 
     Attributes
     ----------

@@ -426,5 +426,7 @@ def test_a_number_of_arms_that_varies_is_refused_by_name() -> None:
     def contexts(*, rng: Any) -> FloatArray:
         return np.asarray(rng.normal(size=(rng.integers(2, 5), 2)))
 
-    with pytest.raises(ValueError, match=r"features: expected as many arms .* \(2, 2\) and \(4, 2"):
+    with pytest.raises(
+        ValueError, match=r"features: expected the same number of arms .* \(2, 2\) and \(4, 2"
+    ):
         diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ class LogRecords:
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """(n, M) in the user's units, NaN where there is none to go by."""
+        """Rewards (n, M), in the user's units; NaN where there is none."""
         return np.stack([self.numbers(f"reward_{m}") for m in self.objective_set.names], axis=1)
 
     @cached_property
@@ -78,7 +78,7 @@ class LogRecords:
 
     @cached_property
     def contexts(self) -> FloatArray:
-        """(n, C); without columns if there are none."""
+        """Contexts (n, C); (n, 0) without any."""
         if not self.has("context"):
             return np.zeros((len(self), 0))
         return np.asarray(self._lists("context")[1].reshape(len(self), -1))
@@ -92,7 +92,7 @@ class LogRecords:
         if not self.has(name, "offered"):
             raise ValueError(
                 f"log: expected {what} ({name}) in every row, got rows without, from "
-                f"{self.rows[0]} on; a journal keeps them"
+                f"{self.rows[0]} on; agents with a journal record them"
             )
 
     def _lists(self, name: str) -> tuple[NDArray[np.int64], Any]:
@@ -132,7 +132,7 @@ EXCLUSIONS = (
 
 
 def exclusion_reasons(batch: Any, until: float) -> NDArray[np.intp]:
-    """Tell which rows are of use, (n,): 0; and why others are not, from 1 on as in ``EXCLUSIONS``.
+    """Return 0 for rows that count, (n,); for others the number of their reason in ``EXCLUSIONS``.
 
     What has come in an open window is no sample, for values come sooner than their absence. Of an
     objective nothing was believed before it was added, and predictions that some rows lack would

@@ -119,7 +119,7 @@ class AgentLog:
         return replace(rows, arms=self._numbered(records))
 
     def _numbered(self, records: LogRecords) -> NDArray[np.intp]:
-        """Return the logged arms as numbers, by which missing rewards are stood for."""
+        """Return numbers of the logged arms; rewards of an arm stand for its missing ones."""
         arms = records.batch.column("arm").dictionary_encode()
         known = [self._arms.setdefault(arm, len(self._arms)) for arm in arms.dictionary.to_pylist()]
         return np.asarray(np.array(known, dtype=np.intp)[arms.indices.to_numpy()])
@@ -147,7 +147,7 @@ def _errors(records: LogRecords, wanted: TargetProbabilities) -> FloatArray:
 
 
 def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
-    """Return a log that can be read, whatever it is kept in, to judge some objectives, or all."""
+    """Open a log, wherever it is kept, to judge some objectives, or all."""
     from pyarrow import dataset
 
     source: Any = log
@@ -159,7 +159,7 @@ def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
         isinstance(source, list) or (hasattr(source, "schema") and hasattr(source, "to_batches"))
     ):
         raise ValueError(
-            "log: expected an Agent, where one is kept, a table of agent.log() or a folder of "
+            "log: expected an Agent, its file or address, a table of agent.log() or a folder of "
             f"Parquet files, got {type(log).__name__}"
         )
     schema = _common_schema(source) if isinstance(source, list) else None
@@ -167,9 +167,9 @@ def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
 
 
 def _common_schema(files: list[Any]) -> Any:
-    """Return all columns of Parquet files, some of which may be older; the first tells objectives.
+    """Return the columns of all Parquet files, and the objectives of the first.
 
-    What an older one lacks is null.
+    Columns that an older file lacks are null there.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -179,16 +179,18 @@ def _common_schema(files: list[Any]) -> Any:
 
 def _open_stored(path: str) -> Any:
     """Return the table of an agent that is kept somewhere, or Parquet files in their order."""
-    place = Path(path)
-    if place.is_dir():
-        files = sorted(map(str, place.glob("**/*.parquet")))
+    location = Path(path)
+    if location.is_dir():
+        files = sorted(map(str, location.glob("**/*.parquet")))
         if not files:
             raise ValueError(f"log: expected a folder of Parquet files, got {path}")
         return files
-    if place.suffix == ".parquet" and place.is_file():
+    if location.suffix == ".parquet" and location.is_file():
         return [path]
-    if "://" not in path and not place.is_file():
-        raise ValueError(f"log: expected a folder of Parquet files, or an agent's, got {path}")
+    if "://" not in path and not location.is_file():
+        raise ValueError(
+            f"log: expected a folder of Parquet files, or the file of an agent, got {path}"
+        )
     with Agent.open(path) as agent:
         return agent.log()
 

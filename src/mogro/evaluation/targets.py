@@ -96,7 +96,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
         features = _features(records)
         if features.shape[-1] != policy.dim:
             raise ValueError(
-                f"policy: expected dim={features.shape[-1]} as the arms of the log have, "
+                f"policy: expected dim={features.shape[-1]}, the number of features in the log, "
                 f"got {policy.dim}"
             )
         return _row_by_row(records, lambda row, here: policy.probabilities(features[row, here]))

@@ -131,7 +131,7 @@ def join_rows(parts: Iterable[Rows]) -> Rows:
     """Return rows one after the other."""
     each = list(parts)
     if not each:
-        raise ValueError("rows: expected at least one, got none")
+        raise ValueError("rows: expected at least one chunk, got none")
     if len(each) == 1:
         return each[0]
     for name, sizes in (

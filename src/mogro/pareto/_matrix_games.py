@@ -50,25 +50,25 @@ class _Columns(NamedTuple):
     problem: IntArray
     shared: bool  # one set for all games: pricing is one product
 
-    def pick(self, place: IntArray, arm: IntArray) -> FloatArray:
+    def pick(self, game: IntArray, arm: IntArray) -> FloatArray:
         """Return the column of each game's arm, (G, M), or of several arms, (G, n, M)."""
         if self.shared:
             return np.asarray(self.values[0].take(arm, axis=0))
         _, length, objectives = self.values.shape
-        first = (self.problem[place] * length).reshape(-1, *[1] * (arm.ndim - 1))
+        first = (self.problem[game] * length).reshape(-1, *[1] * (arm.ndim - 1))
         return np.asarray(self.values.reshape(-1, objectives).take(first + arm, axis=0))
 
-    def prices(self, place: IntArray) -> FloatArray:
+    def prices(self, game: IntArray) -> FloatArray:
         """Return the columns of games as pricing reads them: (M, L) of all or (G, M, L) of each."""
         if self.shared:
             return np.asarray(self.values[0].T)
-        return np.asarray(self.values[self.problem[place]]).transpose(0, 2, 1)
+        return np.asarray(self.values[self.problem[game]]).transpose(0, 2, 1)
 
 
 class _State(NamedTuple):
     """Games in work."""
 
-    place: IntArray  # (G,) in the batch
+    game: IntArray  # (G,) the number of each in the batch
     points: FloatArray  # (G, M)
     size: FloatArray  # (G,)
     rows: FloatArray  # (G, M+1, M+2) inverse of the basis | perturbed solution; v is in row 0
@@ -153,19 +153,19 @@ def _by_simplex(columns: _Columns, points: FloatArray, size: FloatArray) -> Game
     shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
     out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
     for first in range(0, games, chunk):
-        place = np.arange(first, min(first + chunk, games))
-        prices = columns.prices(place)
-        state = _start(columns, prices, place, points[place], size[place], nudge)
+        game = np.arange(first, min(first + chunk, games))
+        prices = columns.prices(game)
+        state = _start(columns, prices, game, points[game], size[game], nudge)
         state = _run(state, columns, prices)
         for target, values in zip(out[:-1], _evaluate(state, columns), strict=True):
-            target[state.place] = values
+            target[state.game] = values
     return out
 
 
 def _start(
     columns: _Columns,
     prices: FloatArray,
-    place: IntArray,
+    game: IntArray,
     points: FloatArray,
     size: FloatArray,
     nudge: FloatArray,
@@ -178,7 +178,7 @@ def _start(
     each, diagonal = np.arange(games), np.arange(objectives)
     equal = np.matmul(np.ones(objectives), prices)
     arm = np.broadcast_to(equal.argmax(-1), (games,))
-    chosen = columns.pick(place, arm)
+    chosen = columns.pick(game, arm)
     lead = chosen - points + nudge * size[:, None]
     least = lead.argmin(1)
     unit = 1 / size
@@ -195,7 +195,7 @@ def _start(
     basis = np.empty((games, objectives), dtype=np.int64)
     basis[:] = prices.shape[-1] + diagonal
     basis[each, least] = arm
-    return _State(place, points, size, rows, basis, np.full(games, np.inf))
+    return _State(game, points, size, rows, basis, np.full(games, np.inf))
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -246,7 +246,7 @@ def _pivot(state: _State, columns: _Columns, best: _Entering, active: BoolArray)
     rows, basis = state.rows, state.basis
     each = np.arange(len(rows))
     enters = best.arm
-    entering = columns.pick(state.place, enters)
+    entering = columns.pick(state.game, enters)
     change = np.matmul(rows[:, :, :-2], entering[:, :, None])[:, :, 0]
     change += rows[:, :, -2]
     slack = np.flatnonzero(best.slack_gain > best.gain)
@@ -269,14 +269,14 @@ def _pivot(state: _State, columns: _Columns, best: _Entering, active: BoolArray)
 @np.errstate(divide="ignore", invalid="ignore")
 def _evaluate(state: _State, columns: _Columns) -> tuple[FloatArray | IntArray, ...]:
     """Evaluate final bases at the true points: what ``Games`` hold, but for their sizes."""
-    place, points, size, rows, basis, gain = state
+    game, points, size, rows, basis, gain = state
     length = columns.values.shape[1]
     right = np.append(points, np.ones((len(points), 1)), axis=1)
     values = np.matmul(rows[:, :, :-1], right[:, :, None])[:, :, 0]
     shares = np.where(basis < length, np.maximum(values[:, 1:], 0), 0)
     shares /= shares.sum(1, keepdims=True)
     support = np.where(basis < length, basis, basis.min(1, keepdims=True))
-    lead = np.matmul(shares[:, None, :], columns.pick(place, support) - points[:, None, :])[:, 0]
+    lead = np.matmul(shares[:, None, :], columns.pick(game, support) - points[:, None, :])[:, 0]
     weights = np.maximum(-rows[:, 0, :-2], 0)
     weights /= weights.sum(1, keepdims=True)
     upper = (values[:, 0] + np.maximum(gain, 0)) * size

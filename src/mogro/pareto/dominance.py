@@ -70,7 +70,7 @@ def _single_front(points: FloatArray) -> BoolArray:
 
 
 def _without_clearly_dominated(points: FloatArray) -> IntArray:
-    """Return the arms but those that a few strong ones dominate: for few objectives, few arms."""
+    """Return the arms that no strong arm dominates: with few objectives, few."""
     values = np.ascontiguousarray(points.T)
     low = values.min(1, keepdims=True)
     span = values.max(1, keepdims=True) - low

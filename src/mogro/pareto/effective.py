@@ -114,7 +114,7 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     first = np.flatnonzero(np.diff(problem, prepend=-1))
     counts = np.diff(first, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
-    near, origin = _without_clearly_dominated(flat)
+    near, origin = _replace_dominated(flat)
     games = _matrix_games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     indices = [few]
@@ -128,8 +128,8 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
-def _without_clearly_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Put a strong arm in the place of all that it dominates; return which arm is where.
+def _replace_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Replace all arms that a strong one dominates by it; return which arm is where.
 
     Mixtures do not need these arms, and some that are far away would make the unit of all
     tolerances too large.
@@ -197,7 +197,7 @@ def effective_front(means: ArrayLike) -> BoolArray:
 
 
 def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return problems (P, K, M) with few arms besides some (P, K), and where these went."""
+    """Return problems (P, k, M) with some arms (P, K) first, and the problem and index of each."""
     counts = some.sum(axis=1)
     order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
     problem = np.repeat(np.arange(len(flat)), counts)

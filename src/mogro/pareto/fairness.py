@@ -93,10 +93,10 @@ def _fewest_pulls(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> fl
     for best in members[np.argsort(-members.sum(1), kind="stable")]:
         lead = best - means
         always = lead.max(1) < epsilon
-        open_ = ~always & (lead.min(1) < epsilon)
+        sometimes = ~always & (lead.min(1) < epsilon)
         base = float(pulls[always].sum())
         if base < fewest:
-            cell = _Cell(best, members, means[open_], pulls[open_], base, epsilon)
+            cell = _Cell(best, members, means[sometimes], pulls[sometimes], base, epsilon)
             fewest = _search(cell, fewest)
     return fewest
 

@@ -73,15 +73,15 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     order = keys.argsort(axis=1, kind="stable")[:, : int(front.sum(axis=1).max())]
     tried = np.take_along_axis(flat, order[:, :, None], axis=1)
     index = np.zeros(len(flat), dtype=np.int64)
-    open_ = np.arange(len(flat))
+    undecided = np.arange(len(flat))
     for _ in range(_TRIES):
         member = undominated_by_mixtures(
-            tried[open_], np.arange(len(open_)), index[open_], units=units[open_]
+            tried[undecided], np.arange(len(undecided)), index[undecided], units=units[undecided]
         )
-        open_ = open_[~member]
-        if not len(open_):
+        undecided = undecided[~member]
+        if not len(undecided):
             break
-        index[open_] += 1
-    for i in open_:
+        index[undecided] += 1
+    for i in undecided:
         index[i] = effective_front(tried[i]).argmax()
     return order[np.arange(len(flat)), index].reshape(points.shape[:-2])

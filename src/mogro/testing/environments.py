@@ -70,13 +70,12 @@ def _checked(world: Environment) -> Instance:
 
 
 def _offer(instance: Instance, rng: Rng, batch: tuple[int, ...], step: int) -> FloatArray:
-    """Return the features of a round, of as many arms as the world says where that varies."""
-    world: Any = instance.world
-    offered = instance.contexts(rng=rng, batch=batch, step=step)
-    _require(
-        not instance.ragged or 1 <= world.fewest_arms <= len(offered) <= world.arms,
-        f"contexts: expected fewest_arms to {world.arms} arms, got {len(offered)}",
-    )
+    """Return the features of a round, of as many arms as the world allows."""
+    offered, most = instance.contexts(rng=rng, batch=batch, step=step), instance.world.arms
+    if instance.ragged:
+        fewest = instance.world.fewest_arms  # type: ignore[attr-defined]
+        fits = 1 <= fewest <= len(offered) <= most
+        _require(fits, f"contexts: expected {fewest} to {most} arms, got {len(offered)}")
     return offered
 
 

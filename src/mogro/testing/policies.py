@@ -75,7 +75,7 @@ def check_policy(
 
 
 def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
-    """Return a function of dim, objectives and batch, however the batch is taken, if it is."""
+    """Return a function of dim, objectives and batch that makes a policy."""
     signature = inspect.signature(make_policy)
     if "batch" in signature.parameters:
         return lambda dim, objectives, batch: make_policy(dim, objectives, batch=batch)

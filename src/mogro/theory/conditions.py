@@ -18,7 +18,7 @@ from mogro.theory._problem import read_norms, read_parameters, span_coordinates
 
 
 class Norms(TypedDict):
-    """Which of the versions is meant."""
+    """Bounds on norms; those that are given choose the version."""
 
     feature_norm: float | None
     parameter_norms: tuple[float, float] | None

@@ -100,8 +100,8 @@ def _draw(contexts: Contexts, size: int, rng: np.random.Generator, name: str) ->
         rounds = [np.asarray(contexts(rng=rng, **step)) for step in steps]
         if len(shapes := sorted({part.shape for part in rounds})) > 1:
             raise ValueError(
-                f"{name}: expected as many arms in all rounds, got shapes {shapes[0]} and "
-                f"{shapes[-1]}"
+                f"{name}: expected the same number of arms in all rounds, "
+                f"got shapes {shapes[0]} and {shapes[-1]}"
             )
         features = np.stack(rounds)
     if features.ndim == 2:

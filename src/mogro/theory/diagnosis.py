@@ -189,8 +189,8 @@ def diagnose(
     inside = span_coordinates(arms.reshape(-1, dim), parameters)
     if len(missed := np.flatnonzero(~inside.theta.any(axis=1))):
         raise ValueError(
-            f"theta: expected a part in the span of the features for every objective, got none "
-            f"for objective {missed[0]}: all arms give it 0"
+            f"theta: expected every objective to depend on the arms, got objective {missed[0]}, "
+            "which has mean 0 for all of them"
         )
     inside = inside._replace(features=inside.features.reshape(*arms.shape[:-1], -1))
     good = measure_goodness(*inside, apart=weights is not None)
