@@ -35,14 +35,11 @@ UNKNOWN_VARIANCE = 10.0  # variance of an arm, in units of the noise, that calls
 _ARMS_A_ROUND = 64  # arms that a round looks at, without a threshold
 _SEEN_PER_FEATURE = 2  # observations a feature from which on not every round looks
 _TEST_EVERY = 8  # but one of so many
-_MAX_NOTED = 16  # rounds whose arms are remembered as known
+_MAX_NOTED = 16  # sets of arms that are remembered as known
 _ONE = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
 _EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
-_TINY_PART = 1e-9  # of an arm: rounding
 _NEGLIGIBLE_SQUARE = 1e-12  # of a threshold: squares of features that could never add up to it
-_FULL_RANK = 1e-6  # condition of a Gram matrix of unit vectors that shows its rank plainly
-_TOO_NEAR = 1e-6  # a random vector nearer to a span tells nothing about other arms
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -94,16 +91,15 @@ class ExplorationContext:
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        inside, basis = _restricted(self._listed, self.S, _NEGLIGIBLE_SQUARE * self.threshold)
-        values, vectors = np.linalg.eigh(inside)
+        basis = span(self._listed, _NEGLIGIBLE_SQUARE * self.threshold)
+        values, vectors = np.linalg.eigh(basis.mT @ self.S @ basis)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
         # directions outside of the span.
-        rounding = 8 * inside.shape[-1] * _EPS
+        rounding = 8 * values.shape[-1] * _EPS
         smallest = np.where(values > rounding * largest, values, np.inf).min(axis=-1, keepdims=True)
         slack = np.clip(rounding * largest / smallest, _EQUAL_EIGENVALUES, 1e-3)
-        weakest = vectors * (values >= largest * (1 - slack))[:, None, :]
-        return weakest if basis is None else np.asarray(basis @ weakest)
+        return np.asarray(basis @ (vectors * (values >= largest * (1 - slack))[:, None, :]))
 
     @property
     def _listed(self) -> FloatArray:
@@ -243,60 +239,30 @@ class BasisRoundRobin:
 
 
 class ExplorationCache:
-    """Remembers that nothing needs exploration up to a threshold, so that most rounds need no look.
+    """Remembers that nothing needs exploration, so that most rounds need no look.
 
-    While observations are added, ``u' S u`` falls for every u. So what was known once, of all
-    directions or of the span of some arms, needs no look again. A random vector that is orthogonal
-    to a span is orthogonal to arms of this span and to no others. It changes no answer.
+    While observations are added, ``u' S u`` falls for every u. So what was known once needs no look
+    again until a posterior says by its version that S may have grown. It changes no answer.
     """
 
     def __init__(self) -> None:
         self._version = -1
-        self._outside: FloatArray | None = None  # vectors orthogonal to known spans, (..., d, G)
-        self._looks = 0  # that found nothing to explore
-        self._known: dict[int, FloatArray] = {}  # arms known without a threshold, by the first
-
-    def _begin(self, version: int) -> None:
-        """Forget what was known before S may have grown."""
-        if version != self._version:
-            self._version, self._outside, self._looks, self._known = version, None, 0, {}
+        self._everything = False  # whether all directions are known up to the threshold
+        self._known: dict[int, FloatArray] = {}  # arms, by the index of the first
 
     def knows(self, arms: FloatArray, first: int, version: int) -> bool:
-        """Tell whether every one of these arms, the first of which is at some index, is known."""
-        self._begin(version)
-        return first in self._known and np.array_equal(self._known[first], arms)
+        """Tell whether nothing about these arms, of which the first has this index, is unknown."""
+        if version != self._version:
+            self._version, self._everything, self._known = version, False, {}
+        return self._everything or (
+            first in self._known and np.array_equal(self._known[first], arms)
+        )
 
-    def note_known(self, arms: FloatArray, first: int) -> None:
-        """Note that these arms are known, unless there are very many."""
+    def note(self, arms: FloatArray, first: int, everything: bool) -> None:
+        """Note that these arms are known, or everything is."""
+        self._everything = everything
         if len(self._known) < _MAX_NOTED:
             self._known[first] = arms.copy()
-
-    def covers(self, arms: FloatArray, version: int) -> bool:
-        """Tell whether it is certain that no learner has to explore arms (..., K, d)."""
-        self._begin(version)
-        if self._outside is None:
-            return False
-        if not self._outside.size:
-            return True
-        parts = np.square(arms @ self._outside)
-        return bool((parts <= _TINY_PART**2 * np.vecdot(arms, arms)[..., None]).all())
-
-    def note(self, arms: FloatArray, S: FloatArray, threshold: float) -> None:
-        """Note that learners (..., G) had nothing to explore; see now and then what they know."""
-        self._looks += 1
-        if self._looks & (self._looks - 1):  # not a power of two
-            return
-        if (np.linalg.eigvalsh(S)[..., -1] * threshold <= _ONE).all():
-            self._outside = np.zeros(0)
-            return
-        basis = _restricted(arms, S, _NEGLIGIBLE_SQUARE * threshold)[1]
-        assert basis is not None  # or all directions would be known
-        mixed = np.random.default_rng(0).standard_normal((*S.shape[:-1], 1))
-        mixed -= basis @ (np.swapaxes(basis, -1, -2) @ mixed)
-        norms = np.linalg.norm(mixed, axis=-2, keepdims=True)
-        mixed = np.divide(mixed, norms, out=np.full(mixed.shape, np.nan), where=norms > _TOO_NEAR)
-        whole = np.count_nonzero(basis.any(axis=-2), axis=-1) == S.shape[-1]  # nothing is outside
-        self._outside = np.swapaxes(np.where(whole[..., None], 0.0, mixed[..., 0]), -1, -2)
 
 
 def needed_exploration(
@@ -311,42 +277,38 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known = beliefs.expected
-    if threshold is None:
-        looked_at = arms_to_test(arms.shape[-2], arms.shape[-1], known, step)
-        if looked_at is None:
-            return None
-        some, first = arms[..., looked_at, :], looked_at.start
-        if cache is not None and cache.knows(some, first, known.version):
-            return None
-    elif cache is not None and cache.covers(arms, known.version):
+    known, batch = beliefs.expected, beliefs.batch
+    count, dim = arms.shape[-2:]
+    looked_at = arms_to_test(count, dim, known, step) if threshold is None else slice(0, None)
+    if looked_at is None:
         return None
-    batch, wide, W = beliefs.batch, arms[..., None, :, :], known.W
+    some, first = arms[..., looked_at, :], looked_at.start
+    if cache is not None and cache.knows(some, first, known.version):
+        return None
+    check_finite(some, some)
+    offers = arms[..., None, :, :]
+    W = _in_units_of_the_arms(known.W, offers)
     if threshold is None:
-        check_finite(some, some)
         needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
-        if cache is not None and largest(needs) <= 1:
-            cache.note_known(some, first)
     else:
-        check_finite(arms, arms)
-        S = covariance(_in_units_of_the_arms(W, wide))
-        needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold
+        negligible = _NEGLIGIBLE_SQUARE * threshold
+        needs = threshold * largest_variance(offers, covariance(W), negligible)
     if not np.count_nonzero(needs > _ONE):
-        if cache is not None and threshold is not None:
-            cache.note(wide, S, threshold)
+        if cache is not None:
+            cache.note(some, first, threshold is not None and _all_known(known.W, threshold))
         return None
     check_finite(arms, arms)
-    W = _in_units_of_the_arms(W, wide)
-    if not batch and len(W) == 1:  # one learner: nothing to sort out, nor to copy
-        return ExplorationContext(wide, W, threshold, np.zeros(1, dtype=np.intp), batch, step)
     needs = np.broadcast_to(needs, W.shape[:-2])
     learners = np.flatnonzero(needs.max(axis=-1) > _ONE)
-    if W.shape[-3] > 1 and threshold is None:  # in one unit, also where one was never observed
-        needs = variances(some, W).max(axis=-2)
     neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
-    offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
+    offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))
     return ExplorationContext(offered, W[at], threshold, learners, batch, step)
+
+
+def _all_known(W: FloatArray, threshold: float) -> bool:
+    """Tell whether every direction is known up to a threshold."""
+    return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE).all())
 
 
 def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
@@ -364,6 +326,7 @@ def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
     deviations = np.sqrt(np.add.reduce(W * W, axis=-2))
     if largest(deviations) <= UNSEEN:
         return W
+    check_finite(arms, arms)
     sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
     return np.asarray(W * unseen_scale(deviations, sizes)[..., None, :])
 
@@ -371,8 +334,7 @@ def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
 def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -> FloatArray:
     """Return the largest ``u' S u``, (...), of unit vectors u in the span of arms (..., K, d).
 
-    It is 0 for arms that are all zero. Features whose squares are negligible count as zeros where
-    arms may not span all of the space.
+    It is 0 for arms that are all zero. Features whose squares are negligible count as zeros.
 
     Examples
     --------
@@ -380,46 +342,24 @@ def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -
     >>> largest_variance(arms, np.diag([0.25, 0.5, 1.0])).item()  # the third is not in the span
     0.5
     """
-    return np.asarray(
-        np.maximum(np.linalg.eigvalsh(_restricted(arms, S, negligible)[0])[..., -1], 0)
-    )
+    basis = span(arms, negligible)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(basis.mT @ S @ basis)[..., -1], 0))
 
 
-def _restricted(
-    arms: FloatArray, S: FloatArray, negligible: float
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return S restricted to the span of the arms, and a basis of it.
+def span(arms: FloatArray, negligible: float = 0.0) -> FloatArray:
+    """Return an orthonormal basis (..., d, r) of the span of arms (..., K, d).
 
-    The basis (..., d, r) is orthonormal, with zeros where a span has fewer dimensions than others;
-    None if it is all of the space.
+    It has zeros where a span has fewer dimensions than others. Whatever the units of the features
+    and the sizes of the arms: both are brought to one size first.
     """
-    count, dim = arms.shape[-2:]
-    few, every = count < dim, -(-count // (4 * dim))
-    if every > 1 and _restricted(arms[..., ::every, :], S, negligible)[1] is None:
-        return S, None  # some span all of the space already
-    units = _unit_rows(arms)
-    turned = np.swapaxes(units, -1, -2)
-    lengths, vectors = np.linalg.eigh(units @ turned if few else turned @ units)
-    if (lengths[..., 0] > _FULL_RANK * lengths[..., -1]).all():  # as many directions as can be
-        if not few:
-            return S, None
-        basis = turned @ (vectors / np.sqrt(lengths)[..., None, :])
-    else:
-        basis = _careful_basis(arms, negligible)
-    return np.swapaxes(basis, -1, -2) @ S @ basis, basis
-
-
-def _careful_basis(arms: FloatArray, negligible: float = 0.0) -> FloatArray:
-    """Return a basis as :func:`_restricted` does, whatever the units of the features."""
     sizes = np.abs(arms).max(axis=-2).astype(np.float64)
-    sizes = np.where(np.square(sizes) > negligible, sizes, np.inf)
-    _, lengths, directions = np.linalg.svd(
-        _unit_rows(arms / sizes[..., None, :]), full_matrices=False
-    )
-    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    sizes = np.where(np.square(sizes) > negligible, sizes, 0.0)[..., None]
+    scaled = np.divide(arms, sizes.mT, out=np.zeros(arms.shape), where=sizes.mT > 0)
+    norms = np.sqrt(np.vecdot(scaled, scaled))[..., None]
+    units = np.divide(scaled, norms, out=scaled, where=norms > 0)
+    _, lengths, directions = np.linalg.svd(units, full_matrices=False)
     inside = (np.square(lengths) > rounding_share(arms.shape[-1], arms.dtype))[..., None, :]
-    basis = np.swapaxes(directions, -1, -2) * sizes[..., None]
-    return np.asarray(np.linalg.qr(basis * inside)[0] * inside)
+    return np.asarray(np.linalg.qr(directions.mT * sizes * inside)[0] * inside)
 
 
 def rounding_share(dim: int, dtype: DTypeLike = np.float64) -> float:
@@ -429,13 +369,6 @@ def rounding_share(dim: int, dtype: DTypeLike = np.float64) -> float:
     the arm were pulled: if it called for exploration, that would not end.
     """
     return dim * max(8 * _EPS, (8 * float(np.finfo(dtype).eps)) ** 2)
-
-
-def _unit_rows(arms: FloatArray) -> FloatArray:
-    """Return arms (..., K, d) with norm 1: a direction counts however small the arm is."""
-    wide = arms.astype(np.float64, copy=False)
-    norms = np.sqrt(np.vecdot(wide, wide))[..., None]
-    return np.asarray(np.divide(wide, norms, out=np.zeros(wide.shape), where=norms > 0))
 
 
 def _certain(arms: IntArray, context: ExplorationContext) -> FloatArray:
@@ -449,6 +382,5 @@ def _basis(features: FloatArray) -> IntArray:
     from scipy.linalg import qr
 
     pivots = qr(features.T, mode="r", pivoting=True)[1]
-    basis = _careful_basis(features)
-    rank = int(np.count_nonzero(basis.any(axis=-2)))
+    rank = int(np.count_nonzero(span(features).any(axis=-2)))
     return np.asarray(pivots[: max(rank, 1)], dtype=np.int64)
