@@ -1,6 +1,7 @@
 """The record of a run: arms, gaps, rewards and measures, summed over rounds."""
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -15,8 +16,7 @@ from mogro.simulation.measures import Measure, Measures
 from mogro.simulation.trace import Trace, count_pulls
 
 _MAX_CACHED = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
-_MAX_WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
-_MAX_SUMS = 1 << 20  # bytes of sums to be made together
+_MAX_WAITING = 1 << 22  # bytes of rounds that wait to be summed up together
 _ROUND_PARAMETERS, _RUN_PARAMETERS = {"means", "chosen", "reward"}, {"means", "pulls"}
 _RESERVED = {"effective_regret", "pareto_regret"}
 
@@ -24,29 +24,25 @@ _RESERVED = {"effective_regret", "pareto_regret"}
 class Recorder:
     """Notes every round of a run of T rounds in I instances with R repeats each.
 
-    Sums go from round to round, one learner like the other, so that no bit of them depends on how
-    many learners there are or how many rounds are judged at a time.
+    Rounds wait, and are summed up together. Sums go from round to round, one learner like the
+    other, so that no bit of them depends on how many learners there are or how many rounds wait.
     """
 
     def __init__(
         self, worlds: Worlds, rounds: int, checkpoints: IntArray, measures: Measures
     ) -> None:
-        batch = worlds.batch
-        self._offered, self._changing = worlds.arms, worlds.changing
-        self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(worlds.arms - 1))
-        self._checkpoints = checkpoints
-        self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
-        self._measures = MeasureSet(measures)
-        self._sums = np.zeros((2 + len(self._measures.summed), *batch))
-        self._at_checkpoints = np.empty((len(checkpoints), *self._sums.shape))
-        self._objectives = worlds.objectives
-        # Sums of rewards, and of the measures that ask for them.
-        self._paid = np.zeros((*batch, worlds.objectives + len(self._measures.of_rewards)))
-        self._paid_at_checkpoints = np.empty((len(checkpoints), *self._paid.shape))
-        self._scored, self._rounds_at_once = 0, 0  # rounds
-        self._shared_means: FloatArray | None = None  # means that all repeats share
-        self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
-        self._waiting: list[FloatArray] = []  # means of rounds in which learners have their own
+        self._batch, self._offered = worlds.batch, worlds.arms
+        self._objectives, self._changing = worlds.objectives, worlds.changing
+        self._checkpoints, self._measures = checkpoints, MeasureSet(measures)
+        self._arms = np.empty((rounds, *self._batch), dtype=np.min_scalar_type(worlds.arms - 1))
+        numbers = self._objectives * (1 if worlds.staying else self._offered)  # of a learner
+        at_once = max(1, _MAX_WAITING // (8 * numbers * math.prod(self._batch)))
+        self._rewards = np.empty((min(at_once, rounds), *self._batch, self._objectives))
+        self._means: list[FloatArray] = []  # of the rounds that wait
+        self._sums: FloatArray = np.zeros(())  # (I, R, Q): regrets, measures, rewards, measures
+        self._at_checkpoints: list[FloatArray] = []
+        self._judged: FloatArray | None = None  # means that all repeats share
+        self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (I K, S)
 
     def add_round(
         self, t: int, means: FloatArray, arms: IntArray | int, rewards: FloatArray
@@ -57,94 +53,98 @@ class Recorder:
         long as they stay.
         """
         self._arms[t] = arms
-        if self._measures.of_rewards:
-            measured = self._measures.of_reward(means, arms, rewards)
-            rewards = np.concatenate([rewards.reshape(*measured.shape[:-1], -1), measured], axis=-1)
-        self._paid += rewards
-        if t in self._row:
-            self._paid_at_checkpoints[self._row[t]] = self._paid
-        if means is not self._shared_means or self._changing:
-            self._set_means(t, means)
-        if t + 1 - self._scored >= self._rounds_at_once:
-            self._score_until(t + 1)
+        self._rewards[len(self._means)] = rewards
+        self._means.append(means)
+        if t == 0 or len(self._means) == len(self._rewards):
+            self._sum_up(t + 1)
 
     def stop(self, rounds: int) -> None:
         """End the run after fewer rounds, which are the last checkpoint then."""
-        self._score_until(rounds)
+        self._sum_up(rounds)
         row = int(np.searchsorted(self._checkpoints, rounds))
         self._checkpoints = np.append(self._checkpoints[:row], rounds)
         self._arms = self._arms[:rounds].copy()
-        self._at_checkpoints = np.concatenate([self._at_checkpoints[:row], self._sums[None]])
-        self._paid_at_checkpoints = np.concatenate(
-            [self._paid_at_checkpoints[:row], self._paid[None]]
-        )
+        self._at_checkpoints[row:] = [self._sums]
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...], finished: IntArray) -> Trace:
         """Return the whole record."""
-        self._score_until(len(self._arms))
-        rewards, earned = np.split(self._paid_at_checkpoints, [self._objectives], axis=-1)
-        measured = np.empty((len(self._checkpoints), *self._arms.shape[1:], 0))
-        if self._measures.names:
-            nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
-            means = nothing if self._shared_means is None else self._shared_means[:, 0]
-            pulls = count_pulls(self._arms, self._checkpoints, self._offered)
-            measured = self._measures.measured(self._at_checkpoints[:, 2:], earned, means, pulls)
+        self._sum_up(len(self._arms))
+        measures, marks = self._measures, self._checkpoints
+        sums = np.stack(self._at_checkpoints)  # (C, I, R, Q)
+        ends = np.cumsum([2, len(measures.of_means), self._objectives])
+        regrets, of_means, rewards, of_rewards = np.split(sums, ends, axis=-1)
+        measured = np.empty((*sums.shape[:-1], 0))
+        if measures.names:
+            nothing = np.empty((self._batch[0], 0, 0))  # means change: nobody asks for them
+            means = nothing if self._judged is None else self._judged[:, 0]
+            pulls = count_pulls(self._arms, marks, self._offered)
+            measured = measures.at_checkpoints(of_means, of_rewards, means, pulls)
         return Trace(
             arms=self._arms,
-            checkpoints=self._checkpoints,
-            pareto_regret=self._at_checkpoints[:, 0].copy(),
-            effective_regret=self._at_checkpoints[:, 1].copy(),
+            checkpoints=marks,
+            pareto_regret=regrets[..., 0].copy(),
+            effective_regret=regrets[..., 1].copy(),
             rewards=rewards.copy(),
-            probed=probed[: len(self._checkpoints)],
+            probed=probed[: len(marks)],
             measured=measured,
             finished=finished,
             offered=self._offered,
             seed=seed,
-            measures=self._measures.names,
+            measures=measures.names,
         )
 
-    def _set_means(self, t: int, means: FloatArray) -> None:
-        """Judge by other means from round t on."""
-        repeats = self._arms.shape[2]
-        shared = means.shape[1] == 1 and not self._changing and (t == 0 or repeats > 1)
-        if t > 0 or not shared:
-            self._measures.check_changing()
-        if shared or self._shared_means is not None:
-            self._score_until(t)
-        if shared:  # judge every arm once, one instance at a time: no bit depends on the others
-            self._shared_means, rows = means, [self._score_all(part) for part in means[:, 0]]
-            self._table = np.concatenate(rows, axis=1)
-            self._rounds_at_once = -(-_MAX_SUMS // self._sums.nbytes)
-        else:
-            self._shared_means = None
-            self._waiting.append(np.broadcast_to(means, (*self._arms.shape[1:], *means.shape[2:])))
-            self._rounds_at_once = -(-_MAX_WAITING // self._waiting[0].nbytes)
-
-    def _score_all(self, means: FloatArray) -> FloatArray:
-        """Return what is summed for all arms of an instance, (S, K)."""
-        everywhere = np.broadcast_to(means, (len(means), *means.shape))
-        judge = _cached_gaps if means.nbytes <= _MAX_CACHED else _gaps
-        regrets = judge(means.tobytes(), means.shape[-1])
-        return np.stack([*regrets, *self._measures.of_round(everywhere, means)])
-
-    def _score_until(self, stop: int) -> None:
-        """Sum up all rounds before one."""
-        start, self._scored = self._scored, stop
-        arms = self._arms[start:stop].astype(np.int64)
-        if not arms.size:
+    def _sum_up(self, stop: int) -> None:
+        """Sum up the rounds that wait, the last before ``stop``."""
+        means, self._means, measures = self._means, [], self._measures
+        if not means:
             return
-        if self._waiting:
-            means, self._waiting = np.stack(self._waiting), []
-            chosen = np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
-            regrets = gaps(means, arms=arms), effective_gaps(means, arms=arms)
-            rows = np.stack([*regrets, *self._measures.of_round(means, chosen)])
+        start, first = stop - len(means), means[0]
+        arms, rewards = self._arms[start:stop].astype(np.int64), self._rewards[: len(means)]
+        offers = (*self._batch, self._offered, self._objectives)
+        stay = first.shape[1] == 1 and all(each is first for each in means) and not self._changing
+        if not stay or (self._judged is not None and self._judged is not first):
+            measures.check_changing()
+        if stay:
+            wide = np.broadcast_to(first, (len(means), *offers))
+            summed = self._judge(first).take(
+                arms + np.arange(0, len(self._table), self._offered)[:, None], axis=0
+            )
         else:
-            first = np.arange(0, self._table.shape[1], self._offered)[:, None]
-            rows = self._table.take(arms + first, axis=1)
-        sums = np.add.accumulate(np.concatenate([self._sums[:, None], rows], axis=1), axis=1)
-        self._sums = sums[:, -1].copy()
-        noted = (self._checkpoints > start) & (self._checkpoints <= stop)
-        self._at_checkpoints[noted] = np.moveaxis(sums[:, self._checkpoints[noted] - start], 1, 0)
+            wide = np.stack([np.broadcast_to(each, offers) for each in means])
+            regrets = gaps(wide, arms=arms), effective_gaps(wide, arms=arms)
+            chosen = _means_of(wide, arms)
+            summed = np.stack([*regrets, *measures.of_rounds(wide, chosen)], axis=-1)
+        sums = np.concatenate([summed, rewards], axis=-1)
+        if measures.of_rewards:
+            measured = measures.of_rounds(wide, _means_of(wide, arms), rewards)
+            sums = np.concatenate([sums, np.stack(measured, axis=-1)], axis=-1)
+        sums[0] += self._sums
+        np.add.accumulate(sums, axis=0, out=sums)
+        self._sums = sums[-1].copy()
+        marks = self._checkpoints
+        noted = marks[(marks > start) & (marks <= stop)] - start - 1
+        self._at_checkpoints.extend(sums[noted])
+
+    def _judge(self, means: FloatArray) -> FloatArray:
+        """Return what is summed for all arms where repeats share their means, (I K, S).
+
+        One instance at a time: no bit depends on the others.
+        """
+        if means is not self._judged:
+            rows = []
+            for table in means[:, 0]:
+                judge = _cached_gaps if table.nbytes <= _MAX_CACHED else _gaps
+                everywhere = np.broadcast_to(table, (len(table), *table.shape))
+                regrets = judge(table.tobytes(), table.shape[-1])
+                measured = self._measures.of_rounds(everywhere, table)
+                rows.append(np.stack([*regrets, *measured], axis=-1))
+            self._judged, self._table = means, np.concatenate(rows)
+        return self._table
+
+
+def _means_of(means: FloatArray, arms: IntArray) -> FloatArray:
+    """Return the means (..., M) of arms (...) among (..., K, M)."""
+    return np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
 
 
 def _gaps(means: bytes, objectives: int) -> FloatArray:
@@ -168,8 +168,8 @@ class MeasureSet:
         }
         self.of_rewards = [name for name in self.names if "reward" in self._parameters[name]]
         others = [name for name in self.names if name not in self.of_rewards]
-        self.summed = [name for name in others if "chosen" in self._parameters[name]]
-        self._fixed = [name for name in others if name not in self.summed]
+        self.of_means = [name for name in others if "chosen" in self._parameters[name]]
+        self._fixed = [name for name in others if name not in self.of_means]
 
     def check_changing(self) -> None:
         """Refuse measures that need means that stay, because they do not."""
@@ -180,41 +180,30 @@ class MeasureSet:
                 f"{sorted(self._parameters[self._fixed[0]])}"
             )
 
-    def of_round(self, means: FloatArray, chosen: FloatArray) -> list[FloatArray]:
-        """Return measures of rounds that do not ask for rewards, each (...)."""
-        shape = chosen.shape[:-1]
-        return [self._call(name, shape, means=means, chosen=chosen) for name in self.summed]
+    def of_rounds(
+        self, means: FloatArray, chosen: FloatArray, rewards: FloatArray | None = None
+    ) -> list[FloatArray]:
+        """Return the measures of rounds that ask for rewards, each (...), or those that do not."""
+        names = self.of_means if rewards is None else self.of_rewards
+        given = {"means": means, "chosen": chosen, "reward": rewards}
+        return [self._call(name, chosen.shape[:-1], **given) for name in names]
 
-    def of_reward(self, means: FloatArray, arms: IntArray | int, rewards: FloatArray) -> FloatArray:
-        """Return measures of a round that ask for rewards, (I, R, S)."""
-        batch = (means.shape[0], np.size(arms) // means.shape[0])
-        wide = np.broadcast_to(means, (*batch, *means.shape[2:]))
-        place = np.reshape(arms, batch)[..., None, None]
-        given = {
-            "means": wide,
-            "chosen": np.take_along_axis(wide, place, axis=-2)[..., 0, :],
-            "reward": np.reshape(rewards, (*batch, -1)),
-        }
-        return np.stack([self._call(name, batch, **given) for name in self.of_rewards], axis=-1)
-
-    def measured(
-        self, sums: FloatArray, earned: FloatArray, means: FloatArray, pulls: IntArray
+    def at_checkpoints(
+        self, of_means: FloatArray, of_rewards: FloatArray, means: FloatArray, pulls: IntArray
     ) -> FloatArray:
         """Return all measures, (C, I, R, Q).
 
         Parameters
         ----------
-        sums
-            Of what :meth:`of_round` returned, (C, S, I, R).
-        earned
-            Of what :meth:`of_reward` returned, (C, I, R, S).
+        of_means, of_rewards
+            Sums of what :meth:`of_rounds` returned, (C, I, R, S).
         means
             Where they stay, (I, K, M).
         pulls
             (C, I, R, K).
         """
-        columns = dict(zip(self.summed, np.moveaxis(sums, 1, 0), strict=True))
-        columns |= zip(self.of_rewards, np.moveaxis(earned, -1, 0), strict=True)
+        columns = dict(zip(self.of_means, np.moveaxis(of_means, -1, 0), strict=True))
+        columns |= zip(self.of_rewards, np.moveaxis(of_rewards, -1, 0), strict=True)
         for name in self._fixed:
             shape = (len(pulls), pulls.shape[2])
             rows = [

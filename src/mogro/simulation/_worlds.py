@@ -14,6 +14,7 @@ from mogro._validation import FloatArray, IntArray
 from mogro.environments import Environment, FixedArms, VaryingContexts
 
 _LINEAR = {FixedArms, VaryingContexts}  # not what is derived from them, which may do as it likes
+_ROUNDS_AHEAD = 64  # rounds whose noise is drawn together
 _Source = Streams | list[np.random.Generator]
 
 
@@ -174,7 +175,7 @@ class Worlds:
         if self._linear:
             self._theta = np.stack([world.theta for world in linear])
             self._scale = np.array([world.noise for world in linear])[:, None, None]
-            self._normal = Streams(self.generators(Purpose.NOISE), ahead=True)
+            self._normal = Streams(self.generators(Purpose.NOISE))
         else:
             self._noise = self._sources(Purpose.NOISE)
         if self.staying:
@@ -228,8 +229,7 @@ class Worlds:
         places = arms + self._starts[features.shape[1]]
         x = features.reshape(-1, self.dim).take(places, axis=0)
         if self._linear:
-            rewards = self._normal.standard_normal((*self.batch, self.objectives))
-            rewards *= self._scale
+            rewards = self.noise(step)
             if self.staying:
                 rewards += self._means.reshape(-1, self.objectives).take(places, axis=0)
             else:
@@ -247,11 +247,12 @@ class Worlds:
             )
         return x, rewards
 
-    def noise_of_one(self) -> Callable[[], FloatArray]:
-        """Return what draws the noise (M,) of the only learner of a linear world."""
-        size, scale = (self.objectives,), float(self._scale[0, 0, 0])
-        normal = Streams(self.generators(Purpose.NOISE)[0, 0], ahead=True).standard_normal
-        return lambda: scale * normal(size)
+    def noise(self, step: int) -> FloatArray:
+        """Return the noise (I, R, M) of a round of linear worlds, one round after the other."""
+        if step % _ROUNDS_AHEAD == 0:
+            normal = self._normal.standard_normal((*self.batch, _ROUNDS_AHEAD, self.objectives))
+            self._drawn = np.ascontiguousarray(np.moveaxis(normal, 2, 0)) * self._scale
+        return np.asarray(self._drawn[step % _ROUNDS_AHEAD])
 
     def check_unchanged(self) -> None:
         """Refuse worlds that became other ones during the run."""

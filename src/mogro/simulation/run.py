@@ -171,13 +171,13 @@ def _play_alone(
 ) -> None:
     """Play all rounds with one linear policy among arms that stay: the same, in less time."""
     assert learners.lone is not None
-    (policy, rng), (features, means), noise = learners.lone, worlds.offer(0), worlds.noise_of_one()
+    (policy, rng), (features, means) = learners.lone, worlds.offer(0)
     arms, table = features[0, 0], means[0, 0]
     for t in range(rounds):
         arm = int(policy.select(arms, rng=rng))
         if not 0 <= arm < len(arms):
             read_arms(arm, (), len(arms))  # an exploration of one's own may be wrong
-        reward = noise() + table[arm]
+        reward = worlds.noise(t)[0, 0] + table[arm]
         recorder.add_round(t, means, arm, reward)
         policy.update(arms[arm], reward)
         if finish.reached(learners, t):
