@@ -19,7 +19,7 @@ from mogro.service import pages, personalizer, wire
 from mogro.service.access import NOBODY, HostCheck, read_body
 from mogro.service.error_responses import error_response
 from mogro.service.openapi import openapi_document
-from mogro.service.operations import Context, Operation, as_json, operation, operations
+from mogro.service.operations import Operation, ServiceRequest, as_json, operation, operations
 from mogro.service.service import Service
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -30,7 +30,7 @@ def make_app(service: Service) -> ASGIApp:
     described = [*operations(service), *personalizer.operations(service.config.personalizer)]
     document = openapi_document(described, list(service.agents))
 
-    async def openapi(_: Context, __: None) -> Response:
+    async def openapi(_: ServiceRequest, __: None) -> Response:
         return as_json(document)
 
     @asynccontextmanager
@@ -81,15 +81,15 @@ def _handler(wanted: Operation, service: Service) -> Handler:
     decoder, in_loop = wire.decoder(wanted.asks), inspect.iscoroutinefunction(wanted.work)
 
     async def handle(request: Request) -> Response:
-        here, asked = _enter(wanted, service, request), None
+        admitted, asked = _admit(wanted, service, request), None
         if wanted.asks is not None and wanted.method == "GET":
             asked = msgspec.convert(dict(request.query_params), wanted.asks)
         elif wanted.asks is not None:
             asked = decoder.decode(await _json_body(request, service))
-            here.check(asked)
-        work = partial(wanted.work, here, asked)
+            admitted.check(asked)
+        work = partial(wanted.work, admitted, asked)
         if wanted.writes:
-            (result,) = await here.hosted.writer.perform([work])
+            (result,) = await admitted.hosted.writer.perform([work])
         else:
             result = await (work() if in_loop else service.readers.perform(work))
         request.scope["mogro"]["id"] = getattr(result, "id", getattr(asked, "id", None))
@@ -104,20 +104,20 @@ def _handler(wanted: Operation, service: Service) -> Handler:
     return handle
 
 
-def _enter(wanted: Operation, service: Service, request: Request) -> Context:
+def _admit(wanted: Operation, service: Service, request: Request) -> ServiceRequest:
     """Return who asks, and for what, if they may."""
     noted: dict[str, str | None] = {}
     request.scope["mogro"] = noted
     name = wanted.agent or request.path_params.get("agent")
     if wanted.role is None:
-        return Context(service, request, NOBODY, name)
+        return ServiceRequest(service, request, NOBODY, name)
     caller = service.access.authenticate(request)
     if wanted.role != "any":
         caller.require(wanted.role, name)
     noted |= {"by": caller.name, "agent": name}
     if name is not None:
         service.agent(name)  # or 404
-    return Context(service, request, caller, name)
+    return ServiceRequest(service, request, caller, name)
 
 
 async def _json_body(request: Request, service: Service) -> bytes:

@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from mogro._files import write_atomically
 from mogro.agent import Agent, Alarm, Catalogue
 from mogro.agent.features.encoder import read_records
-from mogro.service import wire
 from mogro.service.config import ServiceConfig
 from mogro.service.threads import Writer
 
@@ -134,13 +133,6 @@ class HostedAgent:
                 named = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
                 choices.append((named, arms.context))
         return choices
-
-    def carry_out(self, call: wire.Call) -> Any:
-        """Return the answer to a call, and remember what was on offer."""
-        answer = call.carry_out(self.agent, self.arms.catalogue)
-        if isinstance(call, wire.DecideCall):
-            self.recent.append((call.arms, call.context))
-        return answer
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return what should be looked at, as of a few seconds ago."""

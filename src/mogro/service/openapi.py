@@ -1,5 +1,6 @@
 """The description of the service, for programs that read such things: OpenAPI 3.1, from types."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,10 +92,9 @@ def _describe(
     elif operation.asks is not None:
         body = _body(schemas[operation.asks], components)
         described["requestBody"] = {"required": True, "content": _json(body)}
-    if "{agent}" in operation.path:
-        parameters["agent", "path"] = {"type": "string", "enum": list(agents)}
-    if "{event}" in operation.path:
-        parameters["event", "path"] = {"type": "string"}
+    for name in re.findall(r"{(\w+)}", operation.path):
+        known = {"enum": list(agents)} if name == "agent" else {}
+        parameters[name, "path"] = {"type": "string", **known}
     if parameters:
         described["parameters"] = [
             {"name": name, "in": where, "schema": schema, "required": True}

@@ -33,11 +33,11 @@ _CHUNK = 1 << 16
 _AHEAD, _BEHIND = 60.0, 30 * 86_400.0
 
 
-class Context(NamedTuple):
+class ServiceRequest(NamedTuple):
     """A request: who asks, and for which agent, if it is for one."""
 
     service: Service
-    request: Request
+    http: Request
     caller: Caller
     name: str | None
 
@@ -93,7 +93,7 @@ class Operation(NamedTuple):
         Types of what is asked (in a GET, in the address) and of the answer; None where there is
         none, or no JSON.
     work
-        What to do, with the context and what is asked. A coroutine runs in the event loop, all
+        What to do, with the request and what is asked. A coroutine runs in the event loop, all
         else in a thread.
     writes
         Whether the thread does it that shares commits.
@@ -109,7 +109,7 @@ class Operation(NamedTuple):
     summary: str
     asks: Any
     answers: Any
-    work: Callable[[Context, Any], Any]
+    work: Callable[[ServiceRequest, Any], Any]
     writes: bool = False
     agent: str | None = None
     good: int = 200
@@ -165,19 +165,23 @@ def _call(kind: type[wire.Call], *, writes: bool = False) -> Operation:
     return Operation("POST", path, kind.role, words, kind, answers, _carry_out, writes)
 
 
-def _carry_out(here: Context, asked: wire.Call) -> Any:
-    return here.hosted.carry_out(asked)
+def _carry_out(request: ServiceRequest, asked: wire.Call) -> Any:
+    """Return the answer of the agent, and remember what was on offer."""
+    answer = asked.carry_out(request.agent, request.hosted.arms.catalogue)
+    if isinstance(asked, wire.DecideCall):
+        request.hosted.recent.append((asked.arms, asked.context))
+    return answer
 
 
-async def _batch(here: Context, asked: wire.Batch) -> wire.BatchAnswers:
+async def _batch(request: ServiceRequest, asked: wire.Batch) -> wire.BatchAnswers:
     """Make up to 100 calls with one commit; each needs its role."""
-    calls, most = asked.calls, here.service.config.limits.batch
+    calls, most = asked.calls, request.service.config.limits.batch
     if len(calls) > most:
         raise HTTPException(413, f"calls: expected at most {most}, got {len(calls)}")
     for call in calls:
-        here.check(call)
-    works = [partial(here.hosted.carry_out, call) for call in calls]
-    results = await here.hosted.writer.perform(works)
+        request.check(call)
+    works = [partial(_carry_out, request, call) for call in calls]
+    results = await request.hosted.writer.perform(works)
     return wire.BatchAnswers(
         [
             wire.BatchAnswer(*(error_answer(each) if isinstance(each, Exception) else (200, each)))
@@ -186,104 +190,104 @@ async def _batch(here: Context, asked: wire.Batch) -> wire.BatchAnswers:
     )
 
 
-def _show_decision(here: Context, asked: wire.DecisionId) -> wire.RecordAnswer:
+def _show_decision(request: ServiceRequest, asked: wire.DecisionId) -> wire.RecordAnswer:
     """Return a decision and what has become of it."""
-    return wire.record_answer(here.agent.decision(asked.id))
+    return wire.record_answer(request.agent.decision(asked.id))
 
 
-def _explain(here: Context, asked: wire.DecisionId) -> wire.ExplanationAnswer:
+def _explain(request: ServiceRequest, asked: wire.DecisionId) -> wire.ExplanationAnswer:
     """Say what an arm was chosen over."""
-    known = here.agent.explain(here.agent.decision(asked.id).decision)
+    known = request.agent.explain(request.agent.decision(asked.id).decision)
     return wire.ExplanationAnswer(wire.decision_answer(known.decision), known.reason, known.rivals)
 
 
-def _show_alarms(here: Context, _: None) -> wire.AlarmsAnswer:
+def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
     """Say what should be looked at."""
-    return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in here.agent.alarms()])
+    return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in request.agent.alarms()])
 
 
-def _show_weights(here: Context, _: None) -> wire.WeightsAnswer:
+def _show_weights(request: ServiceRequest, _: None) -> wire.WeightsAnswer:
     """Return the trade-off, and those before."""
-    return wire.WeightsAnswer(here.agent.weights, here.history("weights"))
+    return wire.WeightsAnswer(request.agent.weights, request.history("weights"))
 
 
-def _set_weights(here: Context, asked: wire.SetWeights) -> wire.WeightsAnswer:
+def _set_weights(request: ServiceRequest, asked: wire.SetWeights) -> wire.WeightsAnswer:
     """Set the trade-off."""
-    here.agent.set_weights(asked.weights, now=asked.now)
-    here.note("weights", asked.weights)
-    return _show_weights(here, None)
+    request.agent.set_weights(asked.weights, now=asked.now)
+    request.note("weights", asked.weights)
+    return _show_weights(request, None)
 
 
-def _show_config(here: Context, _: None) -> wire.ConfigAnswer:
+def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
-    return _config_after(here, Reconfiguration())
+    return _config_after(request, Reconfiguration())
 
 
-def _reconfigure(here: Context, asked: AgentSettings) -> wire.ConfigAnswer:
+def _reconfigure(request: ServiceRequest, asked: AgentSettings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
-    options, config = asked.options(), here.agent.config
+    options, config = asked.options(), request.agent.config
     names = ("arms", "context", "interactions")
     size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
-    most = here.service.config.limits.features
+    most = request.service.config.limits.features
     if size > most:
         words = f"arms: expected at most {most} features of the agent, got {size}"
         raise HTTPException(413, words)
-    done = here.agent.reconfigure(**options)
+    done = request.agent.reconfigure(**options)
     if done.changes:
-        here.note("config", asked)
-    return _config_after(here, done)
+        request.note("config", asked)
+    return _config_after(request, done)
 
 
-def _config_after(here: Context, done: Reconfiguration) -> wire.ConfigAnswer:
-    settings, changes = to_plain(here.agent.config), list(done.changes)
-    history = here.history("config")
+def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
+    settings, changes = to_plain(request.agent.config), list(done.changes)
+    history = request.history("config")
     return wire.ConfigAnswer(settings, changes, done.relearned, done.unsure, history)
 
 
-def _show_budgets(here: Context, _: None) -> wire.BudgetsAnswer:
+def _show_budgets(request: ServiceRequest, _: None) -> wire.BudgetsAnswer:
     """Say how the budgets stand."""
-    budgets = [wire.BudgetAnswer(*status) for status in here.agent.budgets]
-    return wire.BudgetsAnswer(budgets, here.history("budgets"))
+    budgets = [wire.BudgetAnswer(*status) for status in request.agent.budgets]
+    return wire.BudgetsAnswer(budgets, request.history("budgets"))
 
 
-def _set_budgets(here: Context, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
+def _set_budgets(request: ServiceRequest, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
     """Set all budgets."""
-    here.agent.reconfigure(budgets=asked.budgets)
-    here.note("budgets", asked.budgets)
-    return _show_budgets(here, None)
+    request.agent.reconfigure(budgets=asked.budgets)
+    request.note("budgets", asked.budgets)
+    return _show_budgets(request, None)
 
 
-def _show_arms(here: Context, _: None) -> wire.CatalogueAnswer:
+def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
     """Return the catalogue."""
-    return wire.CatalogueAnswer(dict(here.hosted.arms.given))
+    return wire.CatalogueAnswer(dict(request.hosted.arms.given))
 
 
-def _put_arms(here: Context, asked: wire.PutArms) -> wire.CountAnswer:
+def _put_arms(request: ServiceRequest, asked: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
-    here.hosted.arms.put(asked.arms)
-    here.note("arms", {"put": list(asked.arms)[:100]})
-    return wire.CountAnswer(len(here.hosted.arms.given))
+    request.hosted.arms.put(asked.arms)
+    request.note("arms", {"put": list(asked.arms)[:100]})
+    return wire.CountAnswer(len(request.hosted.arms.given))
 
 
-def _drop_arms(here: Context, asked: wire.DropArms) -> wire.CountAnswer:
+def _drop_arms(request: ServiceRequest, asked: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
-    here.hosted.arms.drop(asked.arms)
-    here.note("arms", {"drop": asked.arms[:100]})
-    return wire.CountAnswer(len(here.hosted.arms.given))
+    request.hosted.arms.drop(asked.arms)
+    request.note("arms", {"drop": asked.arms[:100]})
+    return wire.CountAnswer(len(request.hosted.arms.given))
 
 
-def _erase(here: Context, asked: wire.Erase) -> wire.CountAnswer:
+def _erase(request: ServiceRequest, asked: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
-    erased = here.agent.erase(*asked.ids)
-    here.note("erase", {"decisions": erased})
+    erased = request.agent.erase(*asked.ids)
+    request.note("erase", {"decisions": erased})
     return wire.CountAnswer(erased)
 
 
-def _describe(here: Context, _: None) -> wire.AgentAnswer:
+def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
     """Return an agent as it is now."""
-    agent = here.agent
+    agent = request.agent
     return wire.AgentAnswer(
-        here.hosted.name,
+        request.hosted.name,
         agent.objectives,
         agent.feature_names,
         agent.theta,
@@ -291,16 +295,16 @@ def _describe(here: Context, _: None) -> wire.AgentAnswer:
         agent.weights,
         agent.counters,
         agent.observations,
-        len(here.hosted.arms.given),
+        len(request.hosted.arms.given),
     )
 
 
-def _log(here: Context, _: None) -> Response:
+def _log(request: ServiceRequest, _: None) -> Response:
     """Return all decisions with their rewards, as Parquet."""
     with tempfile.TemporaryDirectory(prefix="mogro-log-") as folder:
-        file = here.agent.export(folder).open("rb")  # nothing else holds on to it
+        file = request.agent.export(folder).open("rb")  # nothing else holds on to it
     headers = {
-        "content-disposition": f'attachment; filename="{here.hosted.name}.parquet"',
+        "content-disposition": f'attachment; filename="{request.hosted.name}.parquet"',
         "content-length": str(os.fstat(file.fileno()).st_size),
     }
     kind = "application/vnd.apache.parquet"
@@ -309,26 +313,25 @@ def _log(here: Context, _: None) -> Response:
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
     with file:
-        while piece := file.read(_CHUNK):
-            yield piece
+        yield from iter(partial(file.read, _CHUNK), b"")
 
 
-async def _list_agents(here: Context, _: None) -> wire.AgentsAnswer:
+async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
     """List the agents that a key may use."""
-    names = [name for name in here.service.agents if here.caller.key.covers(name)]
+    names = [name for name in request.service.agents if request.caller.key.covers(name)]
     return wire.AgentsAnswer(names, __version__)
 
 
-async def _list_changes(here: Context, _: None) -> wire.AuditAnswer:
+async def _list_changes(request: ServiceRequest, _: None) -> wire.AuditAnswer:
     """List who changed what."""
-    return wire.AuditAnswer(here.service.audit.list())
+    return wire.AuditAnswer(request.service.audit.list())
 
 
-async def _health(here: Context, _: None) -> Response:
+async def _health(request: ServiceRequest, _: None) -> Response:
     """Say how the service is; names of agents are for those with a key."""
-    states = await asyncio.to_thread(_states, here.service)  # however busy the readers are
+    states = await asyncio.to_thread(_states, request.service)  # however busy the readers are
     worst = next((s for s in ("failing", "degraded") if s in states.values()), "ok")
-    caller = here.service.access.find_caller(here.request)
+    caller = request.service.access.find_caller(request.http)
     known = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
     return as_json(wire.HealthAnswer(worst, known), 503 if worst == "failing" else 200)
 
@@ -344,13 +347,13 @@ def _states(service: Service) -> dict[str, str]:
     return states
 
 
-async def _ready(here: Context, _: None) -> wire.ReadyAnswer:
+async def _ready(request: ServiceRequest, _: None) -> wire.ReadyAnswer:
     """Say whether it answers."""
-    if not here.service.ready:
+    if not request.service.ready:
         raise HTTPException(503, "ready: not yet, or no longer")
     return wire.ReadyAnswer(ready=True)
 
 
-def _metrics(here: Context, _: None) -> Response:
+def _metrics(request: ServiceRequest, _: None) -> Response:
     """Return metrics for Prometheus."""
-    return Response(here.service.metrics.text(), media_type="text/plain; version=0.0.4")
+    return Response(request.service.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -19,7 +19,7 @@ from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.operations import Context
+from mogro.service.operations import ServiceRequest
 from mogro.service.wire import ChangeAnswer, DecisionId
 
 _CHOICES = 100  # of the recent ones, that a trade-off is tried on
@@ -103,10 +103,10 @@ def _changes(changes: list[ChangeAnswer]) -> str:
     return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
-def show_decision(here: Context, asked: DecisionId) -> dict[str, str]:
+def show_decision(request: ServiceRequest, asked: DecisionId) -> dict[str, str]:
     """Return a decision with its rewards and its explanation, as HTML."""
-    record = here.agent.decision(asked.id)
-    decision, names = record.decision, here.agent.config.objective_set.names
+    record = request.agent.decision(asked.id)
+    decision, names = record.decision, request.agent.config.objective_set.names
     facts = _page.facts(
         f"Decision {asked.id}",
         {
@@ -117,7 +117,7 @@ def show_decision(here: Context, asked: DecisionId) -> dict[str, str]:
         },
     )
     try:
-        explanation = here.agent.explain(decision)
+        explanation = request.agent.explain(decision)
     except ValueError as error:
         return {"html": facts + _page.messages([], [str(error)])}
     rows = []
@@ -160,10 +160,10 @@ def _believe(
     return np.asarray(np.mean(best, axis=0))
 
 
-def show_front(here: Context, _: None) -> dict[str, Any]:
+def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
-    objective_set, now = here.agent.config.objective_set, here.agent.weights
-    recent = _recent_estimates(here.hosted)
+    objective_set, now = request.agent.config.objective_set, request.agent.weights
+    recent = _recent_estimates(request.hosted)
 
     def point(weights: FloatArray) -> dict[str, Any]:
         values, errors = _believe(recent, objective_set, weights)
@@ -182,11 +182,11 @@ def show_front(here: Context, _: None) -> dict[str, Any]:
     }
 
 
-def compare_trade_off(here: Context, asked: dict[str, float]) -> dict[str, str]:
+def compare_trade_off(request: ServiceRequest, asked: dict[str, float]) -> dict[str, str]:
     """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
-    agent, objective_set = here.agent, here.agent.config.objective_set
+    agent, objective_set = request.agent, request.agent.config.objective_set
     objective_set.weights(asked)  # it checks them
-    now, recent = agent.weights, _recent_estimates(here.hosted)
+    now, recent = agent.weights, _recent_estimates(request.hosted)
     trade_offs = [each for each in (now, asked) if each is not None]
     rows = []
     if recent:
@@ -198,7 +198,7 @@ def compare_trade_off(here: Context, asked: dict[str, float]) -> dict[str, str]:
     except ValueError as error:
         words = f"Not enough data yet: {error}."
     else:
-        words = f"{_verdict(here.hosted, result)} {result.advice}".strip()
+        words = f"{_verdict(request.hosted, result)} {result.advice}".strip()
         logged = list(zip(result.value, result.interval(), strict=True))
         if now is None:
             logged.insert(0, (result.logged.value, result.logged.interval()))

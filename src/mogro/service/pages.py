@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mogro import _page
 from mogro.service.access import COOKIE, Caller, read_body
-from mogro.service.operations import Context, Operation, operation
+from mogro.service.operations import Operation, ServiceRequest, operation
 from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
 from mogro.service.service import Service
 
@@ -41,12 +41,12 @@ def operations() -> list[Operation]:
     ]
 
 
-async def _home(here: Context, _: None) -> Response:
+async def _home(request: ServiceRequest, _: None) -> Response:
     """Go to the page of the first agent that the caller may see."""
-    caller = here.service.access.find_caller(here.request)
+    caller = request.service.access.find_caller(request.http)
     if caller is None:
         return RedirectResponse("/login", 303)
-    for name in _visible(here.service, caller):
+    for name in _visible(request.service, caller):
         return RedirectResponse(f"/page/{name}", 303)
     raise HTTPException(403, "key: expected one with the role read")
 
@@ -55,17 +55,17 @@ def _visible(service: Service, caller: Caller) -> list[str]:
     return [name for name in service.agents if caller.key.allows("read", name)]
 
 
-async def _login_form(here: Context, _: None) -> Response:
+async def _login_form(request: ServiceRequest, _: None) -> Response:
     """Ask for a key."""
     return _html(_page.fill(_HERE / "login.html", message=""))
 
 
-async def _log_in(here: Context, _: None) -> Response:
+async def _log_in(request: ServiceRequest, _: None) -> Response:
     """Begin a session, by a key."""
-    config = here.service.config
-    body = await read_body(here.request, most=_SMALL, seconds=config.limits.seconds)
+    config = request.service.config
+    body = await read_body(request.http, most=_SMALL, seconds=config.limits.seconds)
     given = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
-    cookie = here.service.access.log_in(here.request, given.strip())
+    cookie = request.service.access.log_in(request.http, given.strip())
     if cookie is None:
         words = '<p class="warning" role="alert">That is no key of this service.</p>'
         return _html(_page.fill(_HERE / "login.html", message=words), 401)
@@ -74,32 +74,32 @@ async def _log_in(here: Context, _: None) -> Response:
     return response
 
 
-async def _log_out(here: Context, _: None) -> Response:
+async def _log_out(request: ServiceRequest, _: None) -> Response:
     """End a session."""
-    here.service.access.log_out(here.request)
+    request.service.access.log_out(request.http)
     response = Response(b"{}", media_type="application/json")
     response.delete_cookie(COOKIE)
     return response
 
 
-async def _static(here: Context, _: None) -> Response:
+async def _static(request: ServiceRequest, _: None) -> Response:
     """Return a file that pages load."""
-    name = here.request.path_params["name"]
+    name = request.http.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404, f"name: expected one of {sorted(_STATIC)}")
     path, kind = _STATIC[name]
     return Response(path.read_bytes(), media_type=kind)
 
 
-async def _show_page(here: Context, _: None) -> Response:
+async def _show_page(request: ServiceRequest, _: None) -> Response:
     """Show an agent; ask for a key where there is none."""
-    service, name = here.service, here.request.path_params["agent"]
-    if service.access.find_caller(here.request) is None:
+    service, name = request.service, request.http.path_params["agent"]
+    if service.access.find_caller(request.http) is None:
         return RedirectResponse("/login", 303)
-    caller = service.access.authenticate(here.request)
+    caller = service.access.authenticate(request.http)
     caller.require("read", name)
     service.agent(name)  # or 404
-    parts = await service.readers.perform(partial(_show_parts, here, None))
+    parts = await service.readers.perform(partial(_show_parts, request, None))
     names = _visible(service, caller)
     others = "".join(
         f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
@@ -124,10 +124,10 @@ def _html(text: str, status: int = 200) -> Response:
     return Response(text, status, media_type="text/html")
 
 
-def _show_parts(here: Context, _: None) -> dict[str, str]:
+def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    hosted, (since, parts) = here.hosted, here.hosted.page
+    hosted, (since, parts) = request.hosted, request.hosted.page
     if time.monotonic() - since > _FRESH:
-        parts = make_parts(hosted, here.service.audit.list(hosted.name))
+        parts = make_parts(hosted, request.service.audit.list(hosted.name))
         hosted.page = time.monotonic(), parts
     return parts

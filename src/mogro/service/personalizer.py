@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from mogro.agent import Agent, Decision, Encoder
 from mogro.service.config import Personalizer
-from mogro.service.operations import Context, Operation, operation
+from mogro.service.operations import Operation, ServiceRequest, operation
 from mogro.service.wire import Id
 
 _HERE = "/personalizer/v1.1-preview.3"
@@ -63,9 +63,9 @@ def operations(wanted: Personalizer | None) -> list[Operation]:
     if wanted is None:
         return []
 
-    def reward(here: Context, asked: RewardRequest) -> None:
+    def reward(request: ServiceRequest, asked: RewardRequest) -> None:
         """Reward an event."""
-        here.agent.reward(here.request.path_params["event"], {wanted.objective: asked.value})
+        request.agent.reward(request.http.path_params["event"], {wanted.objective: asked.value})
 
     event, whose = f"{_HERE}/events/{{event}}", {"writes": True, "agent": wanted.agent}
     return [
@@ -75,14 +75,14 @@ def operations(wanted: Personalizer | None) -> list[Operation]:
     ]
 
 
-def _activate(here: Context, _: None) -> None:
+def _activate(request: ServiceRequest, _: None) -> None:
     """Activate an event."""
-    here.agent.activate(here.request.path_params["event"])
+    request.agent.activate(request.http.path_params["event"])
 
 
-def _rank(here: Context, asked: RankRequest) -> RankResponse:
+def _rank(request: ServiceRequest, asked: RankRequest) -> RankResponse:
     """Rank actions, as Personalizer did."""
-    agent = here.agent
+    agent = request.agent
     config = agent.config
     arms = {action.id: _record(action.features, config.arms) for action in asked.actions}
     if len(arms) < len(asked.actions):
