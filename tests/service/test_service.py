@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.service.running import SHOP, Running, running
 
 import mogro
-from mogro.service import wire
+from mogro.service import calls
 from mogro.service.client import ServiceError
 
 ARMS = SHOP["catalogue"]
@@ -162,15 +162,15 @@ def test_numbers_that_are_not_finite_are_refused(shop: Running) -> None:
 def test_every_keyword_of_a_call_goes_over_the_wire() -> None:
     """What is new in an agent's method has to be new in the service, too."""
     for method, kind in (
-        (mogro.Agent.decide, wire.Decide),
-        (mogro.Agent.decide_top, wire.DecideTop),
-        (mogro.Agent.observe, wire.Observe),
-        (mogro.Agent.reward, wire.Reward),
-        (mogro.Agent.activate, wire.Activate),
-        (mogro.Agent.withdraw, wire.Withdraw),
-        (mogro.Agent.estimate, wire.FindEstimates),
-        (mogro.Agent.front, wire.FindFront),
-        (mogro.Agent.probabilities, wire.FindProbabilities),
+        (mogro.Agent.decide, calls.Decide),
+        (mogro.Agent.decide_top, calls.DecideTop),
+        (mogro.Agent.observe, calls.Observe),
+        (mogro.Agent.reward, calls.Reward),
+        (mogro.Agent.activate, calls.Activate),
+        (mogro.Agent.withdraw, calls.Withdraw),
+        (mogro.Agent.estimate, calls.FindEstimates),
+        (mogro.Agent.front, calls.FindFront),
+        (mogro.Agent.probabilities, calls.FindProbabilities),
     ):
         names = set(inspect.signature(method).parameters) - {"self", "features"}
         assert set(kind.__struct_fields__) == names, kind

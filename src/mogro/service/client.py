@@ -20,7 +20,7 @@ from mogro._validation import FloatArray
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
-from mogro.service import wire
+from mogro.service import calls, wire
 from mogro.service.connection import Requests, ServiceError, refusal
 
 Arms = Mapping[str, Any] | Sequence[str] | None
@@ -88,39 +88,39 @@ class RemoteAgent:
         self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideOptions]
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        call = wire.Decide(**_offer(arms, features, _with_id(asked)))
+        call = calls.Decide(**_offer(arms, features, _with_id(asked)))
         return self._call(call, wire.DecisionAnswer)
 
     def decide_top(
         self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideTopOptions]
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
-        call = wire.DecideTop(**_offer(arms, features, _with_id(asked)))
+        call = calls.DecideTop(**_offer(arms, features, _with_id(asked)))
         return tuple(self._call(call, wire.DecisionsAnswer).decisions)
 
     def observe(
         self, arms: Arms = None, features: Any = None, **asked: Unpack[ObserveOptions]
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        call = wire.Observe(**_offer(arms, features, _with_id(asked)))
+        call = calls.Observe(**_offer(arms, features, _with_id(asked)))
         return self._call(call, wire.DecisionAnswer)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision."""
-        call = wire.Reward(id=id, values=dict(values), now=now)
+        call = calls.Reward(id=id, values=dict(values), now=now)
         return Outcome(*astuple(self._call(call, wire.OutcomeAnswer)))
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision is really shown."""
-        return self._call(wire.Activate(id=id, now=now), wire.ActivateAnswer).waited
+        return self._call(calls.Activate(id=id, now=now), wire.ActivateAnswer).waited
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all."""
-        return self._call(wire.Withdraw(id=id, now=now), wire.CountAnswer).count
+        return self._call(calls.Withdraw(id=id, now=now), wire.CountAnswer).count
 
     def expire(self, now: float | None = None) -> int:
         """Close all windows that end by a time."""
-        return self._call(wire.Expire(now=now), wire.CountAnswer).count
+        return self._call(calls.Expire(now=now), wire.CountAnswer).count
 
     def batch(self, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Make up to 100 calls with one request and one commit, and return an answer each.
@@ -136,7 +136,7 @@ class RemoteAgent:
         self, arms: Arms = None, features: Any = None, *, context: Any = None
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
-        call = wire.FindEstimates(**_offer(arms, features, {"context": context}))
+        call = calls.FindEstimates(**_offer(arms, features, {"context": context}))
         return self._call(call, Estimates)
 
     def front(
@@ -150,13 +150,13 @@ class RemoteAgent:
     ) -> Front:
         """Return the estimated front of some arms, and with a confidence what is certain of it."""
         offer = _offer(arms, features, {"context": context})
-        return self._call(wire.FindFront(confidence=confidence, noise=noise, **offer), Front)
+        return self._call(calls.FindFront(confidence=confidence, noise=noise, **offer), Front)
 
     def probabilities(
         self, arms: Arms = None, features: Any = None, **asked: Unpack[ChoiceOptions]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
-        call = wire.FindProbabilities(**_offer(arms, features, asked))
+        call = calls.FindProbabilities(**_offer(arms, features, asked))
         return Propensities(*astuple(self._call(call, wire.ProbabilitiesAnswer)))
 
     def decision(self, id: str) -> wire.RecordAnswer:
@@ -171,7 +171,7 @@ class RemoteAgent:
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
         given = None if trade_offs is None else [dict(each) for each in trade_offs]
-        return self._call(wire.CompareTradeOffs(trade_offs=given), wire.WhatIfAnswer)
+        return self._call(calls.CompareTradeOffs(trade_offs=given), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""
@@ -281,7 +281,7 @@ class RemoteAgent:
     def __repr__(self) -> str:
         return f"<RemoteAgent {self.name!r} at {self._requests.url}>"
 
-    def _call(self, call: wire.Call, kind: type[T]) -> T:
+    def _call(self, call: calls.Call, kind: type[T]) -> T:
         """Return the answer of the agent to a call, of its kind."""
         return self._ask("POST", f"/{call.__struct_config__.tag}", kind, call)
 

@@ -18,7 +18,7 @@ from mogro._version import __version__
 from mogro.agent import Agent, ImplausibleTime
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
-from mogro.service import wire
+from mogro.service import calls, wire
 from mogro.service.access import Caller
 from mogro.service.config import AgentSettings
 from mogro.service.error_responses import error_answer
@@ -133,8 +133,8 @@ def operations(service: Service) -> list[Operation]:
     """Return all that can be asked of agents, and of the service."""
     metrics = None if service.config.public_metrics else "read"
     return [
-        *(_call(kind, writes=True) for kind in get_args(wire.WriteCall)),
-        *(_call(kind) for kind in wire.READ_CALLS),
+        *(_call(kind, writes=True) for kind in get_args(calls.WriteCall)),
+        *(_call(kind) for kind in calls.READ_CALLS),
         operation("GET", f"{_HERE}/decision", "read", _show_decision),
         operation("GET", f"{_HERE}/explanation", "read", _explain),
         operation("GET", f"{_HERE}/alarms", "read", _show_alarms),
@@ -159,28 +159,27 @@ def operations(service: Service) -> list[Operation]:
     ]
 
 
-def _call(kind: type[wire.Call], *, writes: bool = False) -> Operation:
+def _call(kind: type[calls.Call], *, writes: bool = False) -> Operation:
     path, words = f"{_HERE}/{kind.__struct_config__.tag}", (kind.__doc__ or "").partition("\n")[0]
-    answers = get_type_hints(kind.carry_out)["return"]
-    return Operation("POST", path, kind.role, words, kind, answers, _carry_out, writes)
+    return Operation("POST", path, kind.role, words, kind, kind.answers, _carry_out, writes)
 
 
-def _carry_out(request: ServiceRequest, asked: wire.Call) -> Any:
+def _carry_out(request: ServiceRequest, asked: calls.Call) -> Any:
     """Return the answer of the agent, and remember what was on offer."""
     answer = asked.carry_out(request.agent, request.hosted.arms.catalogue)
-    if isinstance(asked, wire.DecideCall):
+    if isinstance(asked, calls.DecideCall):
         request.hosted.recent.append((asked.arms, asked.context))
     return answer
 
 
-async def _batch(request: ServiceRequest, asked: wire.Batch) -> wire.BatchAnswers:
+async def _batch(request: ServiceRequest, asked: calls.Batch) -> wire.BatchAnswers:
     """Make up to 100 calls with one commit; each needs its role."""
-    calls, most = asked.calls, request.service.config.limits.batch
-    if len(calls) > most:
-        raise HTTPException(413, f"calls: expected at most {most}, got {len(calls)}")
-    for call in calls:
+    most = request.service.config.limits.batch
+    if len(asked.calls) > most:
+        raise HTTPException(413, f"calls: expected at most {most}, got {len(asked.calls)}")
+    for call in asked.calls:
         request.check(call)
-    works = [partial(_carry_out, request, call) for call in calls]
+    works = [partial(_carry_out, request, call) for call in asked.calls]
     results = await request.hosted.writer.perform(works)
     return wire.BatchAnswers(
         [

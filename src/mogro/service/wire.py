@@ -1,13 +1,13 @@
-"""What goes over the wire: one type for every body of a request and for every answer.
+"""What goes over the wire: a type for every answer, and for the bodies that are no calls.
 
-Routes, the description (:mod:`mogro.service.openapi`) and the client are made from these. A call
-knows who may make it and how an agent carries it out; decoding checks types, and the agent all
-else. What an agent returns goes as it is, where that is a data class; a named tuple would go as a
-bare list, so that a struct with its fields does. A number that is not finite goes as null.
+Routes, the description (:mod:`mogro.service.openapi`) and the client are made from these and from
+:mod:`mogro.service.calls`. Decoding checks types, and the agent all else. What an agent returns
+goes as it is, where that is a data class; a named tuple would go as a bare list, so that a struct
+with its fields does. A number that is not finite goes as null.
 """
 
 import math
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
@@ -15,21 +15,16 @@ from msgspec import Meta, Struct
 
 from mogro._validation import FloatArray
 from mogro.agent import (
-    Agent,
     Alarm,
     Budget,
     BudgetStatus,
-    Catalogue,
     Decision,
     DecisionRecord,
-    Estimates,
-    Front,
     Objective,
     Outcome,
     Propensities,
     Rival,
 )
-from mogro.service.keys import Role
 
 T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -149,217 +144,6 @@ class WhatIfAnswer(Struct):
 
 class Body(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A body of a request."""
-
-
-class Call(Body, tag_field="call"):
-    """A body that an agent answers."""
-
-    role: ClassVar[Role]  # that a key needs
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """All roles that a key needs for what this call asks."""
-        return (self.role,)
-
-    def arguments(self, catalogue: Catalogue) -> dict[str, Any]:
-        """Return what is asked, as keywords of an agent's method."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Any:
-        """Ask the agent."""
-        raise NotImplementedError
-
-
-class ArmsCall(Call):
-    """A call with arms on offer: those sent along, or else those of the catalogue."""
-
-    arms: Arms | None = None
-    context: Features | None = None
-
-    def arguments(self, catalogue: Catalogue) -> dict[str, Any]:
-        """Return what is asked; the eligible arms, which come by their ids, as a mask."""
-        asked = super().arguments(catalogue)
-        if asked["arms"] is None:
-            asked["arms"] = catalogue
-        ids = asked.get("eligible")
-        if ids is not None:
-            known = catalogue.version().ids if self.arms is None else tuple(self.arms)
-            wanted = set(ids)
-            unknown = wanted.difference(known)
-            if unknown:
-                raise ValueError(f"eligible: expected arms on offer, got {sorted(unknown)[:3]}")
-            asked["eligible"] = np.array([arm in wanted for arm in known], dtype=np.bool_)
-        return asked
-
-
-class ChoiceCall(ArmsCall):
-    """A choice among arms: see :meth:`mogro.Agent.decide`."""
-
-    weights: Weights | None = None
-    eligible: list[Name] | None = None
-    at_least: dict[Name, float] | None = None
-    at_most: dict[Name, float] | None = None
-    certainty: float = 0.5
-    now: float | None = None
-
-
-class DecideCall(ChoiceCall):
-    """A choice that is made: it has an id."""
-
-    role: ClassVar[Role] = "decide"
-    id: Id | None = None
-    activate: bool = True
-    subject: Id | None = None
-
-
-class Decide(DecideCall, tag="decide"):
-    """Choose an arm."""
-
-    sticky: bool = False
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
-        """Ask the agent."""
-        return decision_answer(agent.decide(**self.arguments(catalogue)))
-
-
-class DecideTop(DecideCall, tag="decide-top", kw_only=True):
-    """Choose several arms."""
-
-    top: Annotated[int, Meta(ge=1, le=1000)]
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionsAnswer:
-        """Ask the agent."""
-        chosen = agent.decide_top(**self.arguments(catalogue))
-        return DecisionsAnswer([decision_answer(each) for each in chosen])
-
-
-class Observe(ArmsCall, tag="observe", kw_only=True):
-    """Take over a decision that somebody else has made."""
-
-    role: ClassVar[Role] = "decide"
-    arm: Name
-    rewards: dict[Name, float] | None = None
-    propensity: float | None = None
-    id: Id | None = None
-    eligible: list[Name] | None = None
-    now: float | None = None
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """Who says what came of it gives rewards."""
-        return ("decide",) if self.rewards is None else ("decide", "reward")
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
-        """Tell the agent."""
-        return decision_answer(agent.observe(**self.arguments(catalogue)))
-
-
-class DecisionCall(Call, kw_only=True):
-    """A call about a decision that was made."""
-
-    role: ClassVar[Role] = "reward"
-    id: Id
-    now: float | None = None
-
-
-class Reward(DecisionCall, tag="reward", kw_only=True):
-    """Give rewards to a decision."""
-
-    values: dict[Name, float]
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> OutcomeAnswer:
-        """Tell the agent."""
-        return OutcomeAnswer(*agent.reward(self.id, self.values, now=self.now))
-
-
-class Activate(DecisionCall, tag="activate"):
-    """Say that the arm of a decision is really shown."""
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> ActivateAnswer:
-        """Tell the agent."""
-        return ActivateAnswer(agent.activate(self.id, now=self.now))
-
-
-class Withdraw(DecisionCall, tag="withdraw"):
-    """Say that the arm of a decision was not shown after all."""
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> CountAnswer:
-        """Tell the agent."""
-        return CountAnswer(agent.withdraw(self.id, now=self.now))
-
-
-class Expire(Call, tag="expire"):
-    """Close all windows that end by a time."""
-
-    role: ClassVar[Role] = "reward"
-    now: float | None = None
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> CountAnswer:
-        """Tell the agent."""
-        return CountAnswer(agent.expire(self.now))
-
-
-WriteCall = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
-
-
-class FindEstimates(ArmsCall, tag="estimate"):
-    """Say what is believed of arms: see :meth:`mogro.Agent.estimate`."""
-
-    role: ClassVar[Role] = "read"
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Estimates:
-        """Ask the agent."""
-        return agent.estimate(**self.arguments(catalogue))
-
-
-class FindFront(ArmsCall, tag="front"):
-    """Return the estimated front of arms, and with a confidence what is certain of it."""
-
-    role: ClassVar[Role] = "read"
-    confidence: float | None = None
-    noise: float | dict[Name, float] | None = None
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Front:
-        """Ask the agent."""
-        return agent.front(**self.arguments(catalogue))
-
-
-class FindProbabilities(ChoiceCall, tag="probabilities"):
-    """Say how likely each arm would be chosen; nothing happens."""
-
-    role: ClassVar[Role] = "read"
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> ProbabilitiesAnswer:
-        """Ask the agent."""
-        return ProbabilitiesAnswer(*agent.probabilities(**self.arguments(catalogue)))
-
-
-class CompareTradeOffs(Call, tag="what-if"):
-    """Estimate by the log what trade-offs would have been worth; without any, a grid of them."""
-
-    role: ClassVar[Role] = "read"
-    trade_offs: Annotated[list[dict[Name, float]], Meta(min_length=1, max_length=50)] | None = None
-
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> WhatIfAnswer:
-        """Ask the log of the agent."""
-        from mogro.evaluation import what_if
-
-        result = what_if(agent, self.trade_offs)
-        columns = [
-            [dict(zip(result.objective_set.names, row, strict=True)) for row in column.tolist()]
-            for column in (result.value, *np.moveaxis(result.interval(), -1, 0))
-        ]
-        rows = map(TradeOffAnswer, map(dict, result.trade_offs), *columns, result.trusted.tolist())
-        return WhatIfAnswer(result.evaluations[0].rows, list(rows), list(result.warnings))
-
-
-READ_CALLS = (FindEstimates, FindFront, FindProbabilities, CompareTradeOffs)
-
-
-class Batch(Body):
-    """Calls to carry out one after the other, with one commit."""
-
-    calls: Annotated[list[WriteCall], Meta(min_length=1)]
 
 
 class ErrorAnswer(Struct, omit_defaults=True):
