@@ -35,14 +35,9 @@ class Block(NamedTuple):
     subject: IntArray  # a hash of whom it was made for; 0 if nobody said
 
 
-def empty_block(rows: int, shape: tuple[int, int, int], *, whole: bool = False) -> Block:
-    """Return a block of free rows for features, objectives and stamped objectives.
-
-    Unless it is to be ``whole``, columns that few agents use are one zero for all rows, which
-    cannot be written to.
-    """
+def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
+    """Return a block of free rows for features, objectives and stamped objectives."""
     size, objectives, stamped = shape
-    zeros: IntArray = np.zeros(rows, np.int64) if whole else np.broadcast_to(np.int64(0), rows)
     return Block(
         features=np.zeros((rows, size)),
         weights=np.full((rows, objectives), math.nan),
@@ -54,8 +49,8 @@ def empty_block(rows: int, shape: tuple[int, int, int], *, whole: bool = False) 
         start=np.zeros(rows),
         number=np.full(rows, -1, dtype=np.int64),
         position=np.zeros(rows, dtype=np.int64),
-        offer=zeros,
+        offer=np.zeros(rows, dtype=np.int64),
         completed=np.full(rows, -1, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
-        subject=zeros.copy() if whole else zeros,
+        subject=np.zeros(rows, dtype=np.int64),
     )

@@ -43,8 +43,6 @@ _RECENT = 1024  # ids in a dict beside the table of an index
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
-_BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
-
 
 class RowIndex:
     """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
@@ -234,11 +232,8 @@ class Ledger:
             + HOLDOUT * event.holdout
             + COUNTED * (event.priced is not None)
         )
-        if event.offered:
-            self.writable_column(row, "offer")[i] = event.offered
-            self.add_reference(event.offered)
-        if event.subject is not None:
-            self.writable_column(row, "subject")[i] = event.subject
+        block.offer[i], block.subject[i] = event.offered, event.subject or 0
+        self.add_reference(event.offered)
         return row
 
     def decided(self, row: int) -> Decided:
@@ -267,21 +262,9 @@ class Ledger:
         number = row >> self._bits
         if number in self._shared:
             self._shared.discard(number)
-            self.blocks[number] = Block._make(
-                column.copy() if column.flags.writeable else column
-                for column in self.blocks[number]
-            )
+            self.blocks[number] = Block._make(column.copy() for column in self.blocks[number])
         self.versions[number] = self.position
         return self.blocks[number], row & self._mask
-
-    def writable_column(self, row: int, name: str) -> Any:
-        """Return a column of the block of a row, of those that not all blocks have in full."""
-        block, _ = self.writable(row)
-        column = getattr(block, name)
-        if not column.flags.writeable:
-            column = column.copy()
-            self.blocks[row >> self._bits] = block._replace(**{name: column})
-        return column
 
     def readable(self, row: int) -> tuple[Block, int]:
         """Return where a row lies, to read it."""
@@ -304,8 +287,7 @@ class Ledger:
         self.drop_reference(block.offer.item(i))
         column: Any
         for column, empty in zip(block, self._empty, strict=True):
-            if column.flags.writeable:
-                column[i] = empty
+            column[i] = empty
         self.rows.remove(self.ids[row], row)
         self.held -= 1
         for texts in (self.ids, self.arms, *self._records):
@@ -393,7 +375,7 @@ class Ledger:
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
-        part = empty_block(len(rows), self.shape, whole=True)
+        part = empty_block(len(rows), self.shape)
         numbers = rows >> self._bits
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
@@ -419,7 +401,12 @@ class Ledger:
             for mine, theirs in zip(held, texts, strict=False):
                 mine += [""] * missing + theirs
             for start in range(0, len(part.number), self.block_size):
-                self.blocks.append(self._block(part, start))
+                block = empty_block(self.block_size, self.shape)
+                column: Any
+                for column, whole in zip(block, part, strict=True):
+                    some = whole[start : start + self.block_size]
+                    column[: len(some)] = some
+                self.blocks.append(block)
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
         self.rows = RowIndex(self.ids)
@@ -431,16 +418,6 @@ class Ledger:
         self._free = np.flatnonzero(self.column("number") < 0).tolist()
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
-
-    def _block(self, part: Block, start: int) -> Block:
-        """Return a block with rows of a part, from one on."""
-        columns = {}
-        for name, target in empty_block(self.block_size, self.shape)._asdict().items():
-            some = getattr(part, name)[start : start + self.block_size]
-            columns[name] = target if target.flags.writeable or not some.any() else target.copy()
-            if columns[name].flags.writeable:
-                columns[name][: len(some)] = some
-        return Block(**columns)
 
     def changed(
         self,
@@ -459,24 +436,21 @@ class Ledger:
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
         held += self.records(rows.tolist())
+        known = np.array([m is not None for m in places])
+        index = [0 if m is None else m for m in places]
+        stamps = np.full((len(rows), len(places) * stamped), -math.inf)
+        if stamped and old.stamps.size:
+            stamps = np.where(known, old.stamps[:, index], stamps)
+        drawn = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
+        new = old._replace(
+            features=features,
+            weights=np.where(known, old.weights[:, index], drawn),
+            estimates=np.where(known, factors * old.estimates[:, index], 0.0),
+            values=np.where(known, old.values[:, index], math.nan),
+            stamps=stamps,
+            state=np.where(known, old.state[:, index], np.uint8(MISSING)),
+        )
         references = self.references
         self._begin((features.shape[1], len(places), len(places) * stamped))
-        new = (
-            empty_block(len(rows), self.shape)
-            ._replace(
-                **{name: getattr(old, name) for name in Block._fields if name not in _BY_OBJECTIVE}
-            )
-            ._replace(features=features)
-        )
-        new.state[...], new.values[...], new.stamps[...] = MISSING, math.nan, -math.inf
-        new.estimates[...] = 0
-        new.weights[...] = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
-        for n, m in enumerate(places):
-            if m is not None:
-                new.state[:, n], new.values[:, n] = old.state[:, m], old.values[:, m]
-                new.weights[:, n] = old.weights[:, m]
-                new.estimates[:, n] = factors[n] * old.estimates[:, m]
-                if stamped and old.stamps.shape[1]:
-                    new.stamps[:, n] = old.stamps[:, m]
         self.fill([(held, new)])
         self.references = references

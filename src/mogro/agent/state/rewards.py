@@ -54,19 +54,18 @@ class Received(NamedTuple):
     repeated: int
     late: int
 
-    def outcome(self, before: list[int], after: list[int], at_last: list[int] | None) -> Outcome:
+    def outcome(self, before: list[int], in_time: list[int], at_last: list[int]) -> Outcome:
         """Return what became of the values, by the states of the objectives.
 
-        Before and after what became final was learned, and at last, if some were corrected.
+        Before, by what came in time, and at last, with what was corrected.
         """
         learned, pending, revised, late = 0, 0, self.revised, self.late
         for m in self.new:
             waited = before[m] == PENDING
-            learned += waited and after[m] == LEARNED
-            pending += waited and after[m] == PENDING
-            late += not waited or after[m] not in (PENDING, LEARNED)
-        states = [] if at_last is None else [(before[m], at_last[m]) for m in self.corrected]
-        for was, now in states:
+            learned += waited and in_time[m] == LEARNED
+            pending += waited and in_time[m] == PENDING
+            late += not waited or in_time[m] not in (PENDING, LEARNED)
+        for was, now in ((before[m], at_last[m]) for m in self.corrected):
             learned += now == LEARNED and was not in (LEARNED, DEFAULTED)
             revised += now == LEARNED and was in (LEARNED, DEFAULTED)
             pending += now == PENDING

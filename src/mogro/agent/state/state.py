@@ -9,19 +9,19 @@ import copy
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from mogro._derived_posteriors import with_objectives
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import FloatArray
 from mogro.agent import events
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
-from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
 from mogro.agent.state.block import (
     COUNTED,
@@ -190,20 +190,17 @@ class State:
         assert row is not None
         block, i = self.ledger.writable(row)
         block.flags[i] |= IMPORTED
-        learned, unobserved, states = [], [], []
+        values, states = [math.nan] * len(self.objective_set), list[int]()
         for m, name in enumerate(self.objective_set.names):
             state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
             if value is not None and state != DEFAULTED:
-                block.values[i, m] = value
+                values[m] = value
+            elif value is not None and value != self.objective_set.defaults[m]:
+                self.defaults[block.number.item(i), name] = value
             if self.objective_set.stamped and name in event.times:
                 block.stamps[i, m] = event.times[name]
-            if state in (LEARNED, DEFAULTED):
-                assert value is not None
-                learned.append((m, value))
-            elif state != PENDING:
-                unobserved.append(m)
             states.append(state)
-        self._set_outcomes(row, states, ResolvedRewards(learned, unobserved))
+        self._settle(row, states, values)
         return True
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
@@ -250,78 +247,89 @@ class State:
         return Outcome(len(values))
 
     def _learn_parts(self, event: events.Rewarded, row: int) -> Outcome:
-        """Take over the values given for a decision, and learn those that are final."""
+        """Take over the values given for a decision, and learn those that are final.
+
+        Late values teach what they would have taught in time. What follows from them by conditions
+        is decided anew, too: it may be learned, taken out, or waited for again.
+        """
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        states, values, start = (
-            block.state[i].tolist(),
-            block.values[i].tolist(),
-            block.start.item(i),
-        )
-        known = Rewards(states, values, block.stamps[i].tolist(), start)
+        states, start = block.state[i].tolist(), block.start.item(i)
+        known = Rewards(states, block.values[i].tolist(), block.stamps[i].tolist(), start)
         received = receive(objective_set, known, event, self.time, self.config.correction)
         block.stamps[i] = received.stamps
-        self._write(block, i, states, received.values)
-        after, at_last = self._learn_final(row, self.time), None
-        if received.corrected and self.ledger.rows.get(event.id) == row:
-            changed = enumerate(zip(values, received.values, strict=True))
-            was = [old if m in received.corrected else new for m, (old, new) in changed]
-            at_last = self._correct(row, was, received.corrected)
-        return received.outcome(states, after, at_last)
+        in_time = states.copy()
+        if start < math.inf:
+            objective_set.resolve(in_time, received.values, start, self.time)
+        at_last, reopened = reopen(objective_set, in_time, received.corrected)
+        if reopened:
+            objective_set.resolve(at_last, received.values, start, self.time)
+        self._settle(row, at_last, received.values, reopened)
+        return received.outcome(states, in_time, at_last)
 
-    def _correct(self, row: int, old: list[float], corrected: set[int]) -> list[int]:
-        """Learn from a decision what would have been learned had late values come in time.
+    def _settle(
+        self,
+        row: int,
+        states: list[int],
+        values: list[float] | None = None,
+        reopened: Collection[int] = (),
+    ) -> None:
+        """Let states and values of a decision be these; the learner learns what differs by them.
 
-        ``old`` are the values before. What follows from the corrected objectives by conditions is
-        decided anew, too: it may be learned, taken out, or waited for again. Return its states.
+        Of objectives that were reopened, a default is the one that counts now.
         """
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         number, time, start = block.number.item(i), block.time.item(i), block.start.item(i)
-        x, arm = block.features[i], self.ledger.arms[row]
-        before, values = block.state[i].tolist(), block.values[i].tolist()
-        states, affected = reopen(objective_set, before, corrected)
-        objective_set.resolve(states, values, start, self.time)
-        was = self._learned_values(before, old, number)
-        amounts = self._amounts(block, i)
-        for m in affected:
+        x, arm, before = block.features[i], self.ledger.arms[row], block.state[i].tolist()
+        was, amounts = self._learned_values(block, i), self._amounts(block, i)
+        for m in reopened:
             self.defaults.pop((number, objective_set.names[m]), None)
-        now = self._learned_values(states, values, number)
+        block.state[i] = states
+        if values is not None:
+            block.values[i] = values
+        now = self._learned_values(block, i)
         taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
-        if taken_out or put_in:
-            self.learner.correct(number, x, taken_out, put_in, time, arm)
         waited, waits = (np.array(each) == PENDING for each in (before, states))
-        if (waited & ~waits).any():
-            self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
+        landed = waited & ~waits
+        corrected = {m for m, _ in (*taken_out, *put_in) if before[m] != PENDING}
+        if corrected:
+            self.learner.correct(number, x, taken_out, put_in, time, arm)
+        elif put_in:
+            which, y = np.zeros_like(waited), np.zeros(len(states))
+            for m, value in put_in:
+                which[m], y[m] = True, value
+            self.learner.learn(number, x, y, None if which.all() else which, time, arm)
+            landed &= ~which
+        if landed.any():
+            self.learner.remove_pending(x[None], landed[None], np.array([time]))
         if (waits & ~waited).any():
             self.learner.put_in_flight(x[None], (waits & ~waited)[None], np.array([time]))
             self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
-            if not waited.any():
-                self.ledger.reopen(row)
-                if self.config.arm_effects:
-                    self.in_flight[arm] += 1
-        block.state[i] = states
         self._recount(block, i, amounts)
         self.counters.count(before, states)
-        self.counters.corrected += len({m for m, _ in (*taken_out, *put_in)})
+        self.counters.corrected += len(corrected)
         if waited.any() and not waits.any():
             self._complete(row)
-        return states
+        elif waits.any() and not waited.any():
+            self.ledger.reopen(row)
+            if self.config.arm_effects:
+                self.in_flight[arm] += 1
 
-    def _learned_values(
-        self, states: list[int], values: list[float], number: int
-    ) -> dict[int, float]:
+    def _learned_values(self, block: Block, i: int) -> dict[int, float]:
         """Return what was learned of a decision, by objective, as the learner sees it."""
-        objective_set, learned = self.objective_set, {}
-        for m, state in enumerate(states):
-            value: float | None = values[m]
-            if state == DEFAULTED:
-                value = self.defaults.get(
-                    (number, objective_set.names[m]), objective_set.defaults[m]
-                )
+        objective_set, learned, values = self.objective_set, {}, block.values[i].tolist()
+        for m, state in enumerate(block.state[i].tolist()):
             if state in (LEARNED, DEFAULTED):
-                assert value is not None
+                value = values[m] if state == LEARNED else self._default(block, i, m)
                 learned[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
         return learned
+
+    def _default(self, block: Block, i: int, m: int) -> float:
+        """Return the default that was learned of a decision."""
+        key = block.number.item(i), self.objective_set.names[m]
+        default = self.defaults.get(key, self.objective_set.defaults[m])
+        assert default is not None
+        return default
 
     def _activated(self, event: events.Activated) -> bool | ValueError:
         if event.id not in self.ledger.rows:
@@ -354,10 +362,8 @@ class State:
         """Let nothing more be learned from a decision; return for how many objectives it was."""
         block, i = self.ledger.readable(row)
         states = block.state[i].tolist()
-        unobserved = [m for m, state in enumerate(states) if state == PENDING]
-        states = [WITHDRAWN if state == PENDING else state for state in states]
-        self._set_outcomes(row, states, ResolvedRewards([], unobserved))
-        return len(unobserved)
+        self._settle(row, [WITHDRAWN if state == PENDING else state for state in states])
+        return int(states.count(PENDING))
 
     def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
         """Go on with another configuration; what is known of objectives that stay is kept."""
@@ -428,48 +434,14 @@ class State:
             self._learn_final(row)
         return int(anew and learned.any(axis=1).sum())
 
-    def _learn_final(self, row: int, now: float | None = None) -> list[int]:
+    def _learn_final(self, row: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
         block, i = self.ledger.readable(row)
-        states: list[int] = block.state[i].tolist()
-        start = block.start.item(i)
+        states, start = list[int](block.state[i].tolist()), block.start.item(i)
         if start < math.inf:
-            final = self.objective_set.resolve(states, block.values[i].tolist(), start, now)
-            self._set_outcomes(row, states, final)
+            self.objective_set.resolve(states, block.values[i].tolist(), start, None)
+            self._settle(row, states)
         return states
-
-    def _set_outcomes(self, row: int, states: list[int], final: ResolvedRewards) -> None:
-        """Learn what became final of one decision, if anything did."""
-        learned, unobserved = final
-        if not learned and not unobserved:
-            return
-        block, i = self.ledger.writable(row)
-        x, time, before = block.features[i], block.time.item(i), block.state[i].tolist()
-        self._write(block, i, states)
-        if learned:
-            values, which = self._learner_values(learned)
-            arm = self.ledger.arms[row]
-            self.learner.learn(block.number.item(i), x, values, which, time, arm)
-        if unobserved:
-            which = np.zeros((1, len(states)), dtype=np.bool_)
-            which[0, unobserved] = True
-            self.learner.remove_pending(x[None], which, np.array([time]))
-        self.counters.count(before, states)
-        if PENDING not in states:
-            self._complete(row)
-
-    def _learner_values(
-        self, learned: list[tuple[int, float]]
-    ) -> tuple[FloatArray, BoolArray | None]:
-        objective_set = self.objective_set
-        values = [0.0] * len(objective_set)
-        for m, value in learned:
-            values[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
-        if len(learned) == len(objective_set):
-            return np.array(values), None
-        which = np.zeros(len(objective_set), dtype=np.bool_)
-        which[[m for m, _ in learned]] = True
-        return np.array(values), which
 
     def _advance(self, time: float | None) -> int:
         """Bring everything to a time: what was learned fades, windows close. Return how many."""
@@ -541,10 +513,7 @@ class State:
                 amounts.append(None)
                 continue
             if state == DEFAULTED and value != value:
-                key = block.number.item(i), self.objective_set.names[m]
-                default = self.defaults.get(key, self.objective_set.defaults[m])
-                assert default is not None
-                value = default
+                value = self._default(block, i, m)
             if value == value:
                 amounts.append(SpentAmount(self.accounts[index].budget.sign * value, False))
             else:  # what nobody told counts as it was expected
