@@ -8,31 +8,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
 from mogro import _codec
-from mogro._codec import by_name, to_plain
+from mogro._codec import by_name
+from mogro._codec import to_plain as to_plain
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import KNOWN
 from mogro.selection import Selection
-
-__all__ = [
-    "KINDS",
-    "PARTS",
-    "Activated",
-    "Decided",
-    "Erased",
-    "Event",
-    "Evidence",
-    "Expired",
-    "Imported",
-    "Offered",
-    "Priced",
-    "PriorLearned",
-    "Reconfigured",
-    "Rewarded",
-    "Voided",
-    "Withdrawn",
-    "from_plain",
-    "to_plain",
-]
 
 
 class Offered(NamedTuple):
