@@ -403,6 +403,7 @@ class Ledger:
             for start in range(0, len(part.number), self.block_size):
                 block = empty_block(self.block_size, self.shape)
                 column: Any
+                whole: Any
                 for column, whole in zip(block, part, strict=True):
                     some = whole[start : start + self.block_size]
                     column[: len(some)] = some
