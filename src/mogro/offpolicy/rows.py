@@ -51,10 +51,8 @@ class Rows:
     @cached_property
     def weights(self) -> FloatArray:
         """Target probability over logged probability, (n,); 0 where the latter is 0."""
-        if self.logged.min() > 0:
-            return self.target / self.logged
-        zeros = np.zeros(len(self))
-        return np.divide(self.target, self.logged, out=zeros, where=self.logged > 0)
+        out = np.zeros(len(self))
+        return np.divide(self.target, self.logged, out=out, where=self.logged > 0)
 
 
 def weighted_rows(
@@ -117,14 +115,13 @@ def predicted_rows(
     rows = weighted_rows(rewards, logged, target[every, chosen], arms=chosen, errors=errors)
     predicted = as_floats(predictions, "predictions")
     check_shape(predicted, "predictions", (*target.shape, rows.residuals.shape[1]))
-    baseline = np.vecmat(target, predicted)
-    if not np.isfinite(baseline.sum()) or not np.isfinite(predicted.sum()):
-        floats(predicted, "predictions", shape=predicted.shape)  # one pass instead of a scan
+    if not np.isfinite(predicted.sum()):  # much less than a scan
+        floats(predicted, "predictions", shape=predicted.shape)
     residuals = rows.residuals - predicted[every, chosen]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
     mass = np.ones(n) @ target  # faster than a sum over the first axis
-    return replace(rows, residuals=residuals, baseline=baseline, mass=mass)
+    return replace(rows, residuals=residuals, baseline=np.vecmat(target, predicted), mass=mass)
 
 
 def join_rows(parts: Iterable[Rows]) -> Rows:
@@ -184,12 +181,10 @@ def read_rewards(rewards: ArrayLike) -> tuple[FloatArray, BoolArray | None]:
     """Return rewards (n, M), 0 where they are NaN, and which are not (None for all)."""
     values = as_floats(rewards, "rewards")
     check_shape(values, "rewards", ("n", "M"))
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass instead of a scan
-            return values, None
+    if np.isfinite(values).all():
+        return values, None
     observed = ~np.isnan(values)
-    values = floats(np.where(observed, values, 0.0), "rewards", shape=values.shape)
-    return values, None if observed.all() else observed
+    return floats(np.where(observed, values, 0.0), "rewards", shape=values.shape), observed
 
 
 def read_logged_arms(value: ArrayLike, size: int, *, below: int | None = None) -> NDArray[np.intp]:
