@@ -5,6 +5,7 @@ import pytest
 from scipy.special import betainc
 
 from mogro._validation import FloatArray
+from mogro.simulation import ConfidenceInterval
 from mogro.theory import regularity
 
 
@@ -68,13 +69,14 @@ def test_psi_of_small_concentrations_is_unknown() -> None:
 def test_interval_covers_the_truth_in_95_percent(
     theta: FloatArray, a: float, epsilon: float
 ) -> None:
-    from mogro.theory.regularity import regularity_index
+    def index(samples: int, seed: int) -> ConfidenceInterval:
+        rng = np.random.default_rng(seed)
+        return regularity(theta, a, epsilon=epsilon, samples=samples, rng=rng).phi
 
-    concentration = np.full(len(theta), a)
-    truth = regularity_index(theta, concentration, epsilon, 400_000, np.random.default_rng(12345))
+    truth = index(400_000, 12345)
     covered = 0
     for seed in range(200):
-        found = regularity_index(theta, concentration, epsilon, 3000, np.random.default_rng(seed))
+        found = index(3000, seed)
         covered += found.low <= truth.value <= found.high
     assert 0.92 <= covered / 200 <= 0.98, covered
 

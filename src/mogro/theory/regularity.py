@@ -90,25 +90,16 @@ def regularity(
         )
     a = np.broadcast_to(given, len(vectors)).astype(np.float64)
     generator = np.random.default_rng(0) if rng is None else rng
-    phi = regularity_index(vectors, a, radius, size, generator)
+    # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
+    few = min(size, max(1000, _DRAWS // len(vectors)))
+    corners = range(len(vectors))
+    first = [_corner_probability(vectors, a, m, radius, few, generator) for m in corners]
+    least = min(corners, key=lambda m: first[m].value)
+    phi = first[least]
+    if len(vectors) > 2:  # otherwise it is exact
+        phi = _corner_probability(vectors, a, least, radius, size, generator)
     together = np.linalg.norm(vectors[:, None] - vectors, axis=-1).max() < radius
     return Regularity(phi, phi if (a >= 1).all() or together else None)
-
-
-def regularity_index(
-    theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
-) -> ConfidenceInterval:
-    """Estimate phi: the least probability, over objectives m, of |theta_w - theta_m| < eps."""
-    objectives = len(theta)
-    if objectives == 1:
-        return ConfidenceInterval(1.0, 1.0, 1.0)
-    # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
-    few = min(samples, max(1000, _DRAWS // objectives))
-    first = [_corner_probability(theta, a, m, radius, few, rng) for m in range(objectives)]
-    if objectives == 2:
-        return min(first, key=lambda estimate: estimate.value)
-    least = min(range(objectives), key=lambda m: first[m].value)
-    return _corner_probability(theta, a, least, radius, samples, rng)
 
 
 def _corner_probability(
@@ -122,6 +113,8 @@ def _corner_probability(
     """Estimate P(|theta_w - theta_m| < eps)."""
     from scipy.special import betainc
 
+    if len(theta) == 1:
+        return ConfidenceInterval(1.0, 1.0, 1.0)
     others = np.delete(np.arange(len(theta)), m)
     draws = np.ones((1, 1)) if len(others) == 1 else rng.dirichlet(a[others], samples)
     distances = np.linalg.norm(draws @ theta[others] - theta[m], axis=1)
