@@ -34,7 +34,7 @@ _CORNER = 2.0 ** np.arange(-66, -38)  # weights at which a small one begins to m
 
 
 class Probabilities(NamedTuple):
-    """Probabilities of arms, (K,), and their standard errors, 0 where they are exact."""
+    """Probabilities of arms, (..., K), and their standard errors, 0 where they are exact."""
 
     values: FloatArray
     errors: FloatArray

@@ -6,8 +6,9 @@ from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import learned_prior
 from mogro.agent.features.feature_map import FeatureMap
-from mogro.evaluation.log_records import LogRecords, TargetProbabilities
+from mogro.evaluation.log_records import LogRecords
 from mogro.posterior import Posterior
+from mogro.probability import Probabilities
 
 _MAX_FEATURES = 400  # features of the model; with more, products of arm and context are left out
 
@@ -26,9 +27,7 @@ class LogModel:
         self._chosen: FloatArray
         self._row_count = 0
 
-    def add(
-        self, records: LogRecords, rewards: FloatArray, targets: list[TargetProbabilities]
-    ) -> None:
+    def add(self, records: LogRecords, rewards: FloatArray, targets: list[Probabilities]) -> None:
         """Learn some rows, with rewards (n, M), and what targets choose in them."""
         if not records.has("offered", "offered_features"):
             return

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,13 +113,6 @@ class LogRecords:
         result = np.zeros((*self.on_offer.shape, width))
         result[self.on_offer] = values.reshape(-1, width)
         return result
-
-
-class TargetProbabilities(NamedTuple):
-    """Probabilities of a policy: of all arms on offer, (n, K), or of the logged arms, (n,)."""
-
-    values: FloatArray
-    errors: FloatArray | None = None
 
 
 # Why rows are left out.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._intervals import are_rates
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import BoolArray
 from mogro.agent.agent import Agent
 from mogro.agent.log import read_metadata
 from mogro.agent.objective import FIELDS, Objective
@@ -18,11 +18,11 @@ from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import (
     EXCLUSIONS,
     LogRecords,
-    TargetProbabilities,
     exclusion_reasons,
     numbers,
 )
 from mogro.offpolicy import Evaluation, Rows, predicted_rows, weighted_rows
+from mogro.probability import Probabilities
 
 _ROWS = 1 << 12  # at a time, for a row has all its arms
 
@@ -94,22 +94,28 @@ class AgentLog:
         span = self._last - self._first
         return float(self._counts[0] / span) if span > 0 else np.nan
 
-    def target_rows(
-        self, records: LogRecords, wanted: TargetProbabilities, *, predictions: bool
-    ) -> Rows:
-        """Return what an estimate needs of some rows."""
-        logged, values = records.numbers("propensity"), wanted.values
-        rewards, errors = records.rewards[:, self.judged], _errors(records, wanted)
-        uncertain = errors if errors.any() else None
-        if values.ndim == 2 and predictions and records.has("offered_estimates"):
+    def target_rows(self, records: LogRecords, target: Probabilities, *, predictions: bool) -> Rows:
+        """Return what an estimate needs of some rows.
+
+        Target probabilities are those of all arms on offer, (n, K), or of the logged arms, (n,).
+        The relative error of a weight is that of both of its probabilities.
+        """
+        rewards, logged = records.rewards[:, self.judged], records.numbers("propensity")
+        value, error = target
+        complete = value.ndim == 2
+        if complete:
+            every = np.arange(len(records)), records.chosen
+            value, error = value[every], error[every]
+        relative = np.divide(error, value, out=np.zeros(len(value)), where=value > 0)
+        given = np.nan_to_num(records.numbers("propensity_error"))  # 0 where nobody gave any
+        errors = np.hypot(given, relative * logged) if given.any() or error.any() else None
+        if complete and predictions and records.has("offered_estimates"):
             believed = records.estimates[:, :, self.judged]
             rows = predicted_rows(
-                rewards, logged, records.chosen, values, believed, errors=uncertain
+                rewards, logged, records.chosen, target.values, believed, errors=errors
             )
         else:
-            if values.ndim == 2:
-                values = values[np.arange(len(values)), records.chosen]
-            rows = weighted_rows(rewards, logged, values, errors=uncertain)
+            rows = weighted_rows(rewards, logged, value, errors=errors)
         return replace(rows, arms=self._numbered(records), mass=np.zeros(0))
 
     def logged_rows(self, records: LogRecords) -> Rows:
@@ -130,20 +136,6 @@ class AgentLog:
         left_out = zip(self._counts[1:], EXCLUSIONS, strict=True)
         notes = (*notes, *(f"{count:,} rows {words}" for count, words in left_out if count))
         return replace(evaluation, names=names, rates=tuple(self.rates.tolist()), notes=notes)
-
-
-def _errors(records: LogRecords, wanted: TargetProbabilities) -> FloatArray:
-    """Return standard errors of propensities (n,), with those of the target beside them.
-
-    The relative error of a weight is that of both probabilities.
-    """
-    errors = np.nan_to_num(records.numbers("propensity_error"))  # where nobody gave any
-    if wanted.errors is None:
-        return errors
-    every, chosen = np.arange(len(errors)), records.chosen
-    value, error = wanted.values[every, chosen], wanted.errors[every, chosen]
-    relative = np.divide(error, value, out=np.zeros_like(error), where=value > 0)
-    return np.asarray(np.hypot(errors, relative * records.numbers("propensity")))
 
 
 def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:

@@ -8,7 +8,7 @@ from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.decision import Propensities
 from mogro.agent.objective_set import ObjectiveSet
-from mogro.evaluation.log_records import LogRecords, TargetProbabilities
+from mogro.evaluation.log_records import LogRecords
 from mogro.evaluation.logs import AgentLog
 from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities, selection_probabilities
@@ -17,7 +17,7 @@ from mogro.selection import Selection, check_selection
 _SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
 
 
-Target = Callable[[LogRecords], TargetProbabilities]
+Target = Callable[[LogRecords], Probabilities]
 
 
 def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Target, tuple[str, ...]]:
@@ -48,19 +48,23 @@ def read_estimates(records: LogRecords) -> FloatArray:
 
 def greedy_probabilities(
     values: FloatArray, on_offer: BoolArray, weights: FloatArray
-) -> TargetProbabilities:
+) -> Probabilities:
     """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
     scores = np.where(on_offer, values @ weights, -np.inf)
     best, every = scores.argmax(axis=1), np.arange(len(scores))
     slack = _SLACK * (np.abs(values[every, best]) @ weights)
     tied = scores >= (scores[every, best] - slack)[:, None]
-    return TargetProbabilities(np.asarray(tied / tied.sum(axis=1, keepdims=True)))
+    return _exact(tied / tied.sum(axis=1, keepdims=True))
+
+
+def _exact(values: FloatArray) -> Probabilities:
+    return Probabilities(values, np.broadcast_to(0.0, values.shape))
 
 
 def _selection_target(selection: Selection, *, uniform: float) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
-    def target(records: LogRecords) -> TargetProbabilities:
+    def target(records: LogRecords) -> Probabilities:
         values = read_estimates(records)
 
         def choose(row: int, here: BoolArray) -> Probabilities:
@@ -69,8 +73,7 @@ def _selection_target(selection: Selection, *, uniform: float) -> Target:
 
         chances, errors = _row_by_row(records, choose)
         shares = records.on_offer / records.on_offer.sum(axis=1, keepdims=True)
-        errors = None if errors is None else (1 - uniform) * errors
-        return TargetProbabilities((1 - uniform) * chances + uniform * shares, errors)
+        return Probabilities((1 - uniform) * chances + uniform * shares, (1 - uniform) * errors)
 
     return target
 
@@ -92,7 +95,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
             )
         return _selection_target(policy.selection, uniform=policy.epsilon)
 
-    def target(records: LogRecords) -> TargetProbabilities:
+    def target(records: LogRecords) -> Probabilities:
         features = _features(records)
         if features.shape[-1] != policy.dim:
             raise ValueError(
@@ -105,7 +108,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
 
 
 def _agent_target(agent: Agent) -> Target:
-    def target(records: LogRecords) -> TargetProbabilities:
+    def target(records: LogRecords) -> Probabilities:
         features, contexts = _features(records), records.contexts
         names = records.batch.column("offered").to_pylist()
         times = records.batch.column("time").to_pylist()
@@ -128,13 +131,13 @@ def _features(records: LogRecords) -> FloatArray:
 
 def _row_by_row(
     records: LogRecords, choose: Callable[[int, BoolArray], Probabilities | Propensities]
-) -> TargetProbabilities:
+) -> Probabilities:
     """Ask for the probabilities of each row, by its number and which places are arms."""
     chances, errors = np.zeros((2, *records.on_offer.shape))
     for row, here in enumerate(records.on_offer):
         answer = choose(row, here)
         chances[row, here], errors[row, here] = answer.values, answer.errors
-    return TargetProbabilities(chances, errors if errors.any() else None)
+    return Probabilities(chances, errors)
 
 
 def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
@@ -158,10 +161,10 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
             f"got {len(array)}"
         )
 
-    def target(records: LogRecords) -> TargetProbabilities:
+    def target(records: LogRecords) -> Probabilities:
         given = array[records.rows]
         if given.ndim == 1:
-            return TargetProbabilities(given)
+            return _exact(given)
         if not records.has("offered"):
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
@@ -173,6 +176,6 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
                 f"policy: expected probabilities of the {width} arms on offer, in their order, "
                 "then zeros"
             )
-        return TargetProbabilities(inside)
+        return _exact(inside)
 
     return target

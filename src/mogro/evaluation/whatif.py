@@ -10,13 +10,13 @@ import numpy as np
 from mogro._validation import FloatArray, count
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_model import LogModel
-from mogro.evaluation.log_records import TargetProbabilities
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import greedy_probabilities, read_estimates
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.offpolicy import Evaluation, Rows
 from mogro.offpolicy.influence import Estimate, joint_covariance
 from mogro.offpolicy.rows import join_rows
+from mogro.probability import Probabilities
 
 _GRID_SIZE = 21  # trade-offs at most, unless asked for more
 _MAX_TRADE_OFFS = 200
@@ -112,7 +112,7 @@ def what_if(
     )
 
 
-def _differences(chosen: list[TargetProbabilities]) -> FloatArray:
+def _differences(chosen: list[Probabilities]) -> FloatArray:
     """Return with what probability two trade-offs differ in each of some rows, (W, W, n)."""
     both = [each.values for each in chosen]
     rows = np.array([[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both])
