@@ -36,7 +36,7 @@ def test_groups_are_those_of_the_features() -> None:
     arms = mogro.Encoder(size=mogro.Number(), maker=mogro.Category("a", "b"), age=mogro.Number())
     context = mogro.Encoder(length=mogro.Number(), topics=mogro.Tags("x", "y"))
     agent = mogro.Agent(OBJECTIVES, arms=arms, context=context, seed=0)
-    by_name = dict(zip(agent._config.features.names, agent._config.prior.groups, strict=True))
+    by_name = dict(zip(agent.config.features.names, agent.config.prior.groups, strict=True))
     assert by_name["1"] == -1
     named = dict.fromkeys(by_name.values())
     assert list(named) == sorted(named)  # as they come
@@ -60,16 +60,16 @@ def test_groups_are_those_of_the_features() -> None:
 )
 def test_who_says_what_is_believed(given: dict[str, object], prior: object) -> None:
     agent = mogro.Agent(OBJECTIVES, arms=2, seed=0, **given)  # type: ignore[arg-type]
-    assert agent._config.prior == prior
-    if isinstance(agent._config.policy, mogro.MOGRO):
-        assert agent._config.policy.prior == prior
+    assert agent.config.prior == prior
+    if isinstance(agent.config.policy, mogro.MOGRO):
+        assert agent.config.policy.prior == prior
 
 
 def test_an_agent_chooses_and_learns_as_its_policy_does() -> None:
     told: list[object] = []
     agent = mogro.Agent(OBJECTIVES, arms=3, context=5, seed=0, on_event=told.append)
     lived(agent)
-    groups = agent._config.prior.groups
+    groups = agent.config.prior.groups
     policy = mogro.MOGRO(24, 2, prior=Learned(groups))
     events = [event for event in told if type(event).__name__ == "Decided"]
     rewards = [event for event in told if type(event).__name__ == "Rewarded"]
@@ -89,7 +89,7 @@ def test_events_hold_what_was_learned_and_replay_never_computes_it(
     assert len(learned) == 4  # after 4, 8, 16, 32
     assert learned[0].precisions.shape == (2, 24)
     monkeypatch.setattr(Posterior, "evidence", refuse)
-    state = State(agent._config)
+    state = State(agent.config)
     for event in told:
         state.apply(event)  # type: ignore[arg-type]
     kept, again = agent._state.learner.save_state(), state.learner.save_state()

@@ -82,7 +82,7 @@ def known(record: dict[str, Any], side: Any) -> dict[str, Any]:
 
 def asked(agent: mogro.Agent, n: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return arms and context, as far as an agent has columns for them."""
-    features = agent._config.features
+    features = agent.config.features
     arms = {id: known(record, features.arms) for id, record in stories(n).items()}
     return arms, None if features.context is None else known(user(n), features.context)
 

@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from inspect import Signature, signature
@@ -45,6 +44,7 @@ from mogro.agent.events import (
 )
 from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
+from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import (
     ImportedLog,
@@ -385,10 +385,9 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        bounds = at_least, at_most, certainty
-        about = arms, features, context, eligible, now
-        unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject, sticky)
-        return self._store.perform(self._decide, id, self._read(unchecked))
+        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*about, activate, subject, sticky))
+        return self._store.perform(self._decide, id, asked)
 
     def decide_top(
         self,
@@ -424,10 +423,9 @@ class Agent:
         """
         check_new_id(id)
         wanted = count(top, "top")
-        bounds = at_least, at_most, certainty
-        about = arms, features, context, eligible, now
-        unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject)
-        return self._store.perform(self._decide_top, id, self._read(unchecked), wanted)
+        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*about, activate, subject))
+        return self._store.perform(self._decide_top, id, asked, wanted)
 
     def probabilities(
         self,
@@ -454,10 +452,9 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        about = arms, features, context, eligible, now
-        unchecked = UncheckedRequest(*about, weights, at_least, at_most, certainty)
-        asked = self._read(unchecked, written=False)
-        with self._current():
+        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*about), written=False)
+        with self._store.current():
             state, request = self._state, self._read_again(asked, written=False)
             inputs = make_inputs(state, state.learner_at(request.time), request)
             return compute_propensities(inputs, state.config)
@@ -532,7 +529,8 @@ class Agent:
                 decision = decision_records.decision_from_ledger(state, id)
             else:
                 decision = decision_records.observed_decision(state, id, request, arm, chance)
-                self._commit_decision(request, decision)
+                self._write_offer(request.offer)
+                self._commit(decision.event)
             if values:
                 self._commit(Rewarded(decision.id, values, request.time))
             return decision
@@ -556,7 +554,7 @@ class Agent:
         (True, False)
         """
         check_id(id)
-        event = Activated(id, read_time(now, self._clock, needed=self._config.windowed))
+        event = Activated(id, read_time(now, self._clock, needed=self.config.windowed))
         return bool(self._store.perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
@@ -582,7 +580,7 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self._config.windowed)
+        when = read_time(now, self._clock, needed=self.config.windowed)
         event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
         outcome: Outcome = self._store.perform(self._commit_at, event, now)
         return outcome
@@ -635,13 +633,13 @@ class Agent:
     @property
     def config(self) -> AgentConfig:
         """All settings, as this process last saw them: it does not look into the journal."""
-        return self._config
+        return self._store.state.config
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
-        with self._current():
-            return self._config.objective_set.objectives
+        with self._store.current():
+            return self.config.objective_set.objectives
 
     @property
     def theta(self) -> FloatArray:
@@ -650,20 +648,20 @@ class Agent:
         The features are those that :attr:`feature_names` names: those of an arm, or with a context
         those of both and their products. The constant is apart: see :attr:`intercept`.
         """
-        with self._current():
-            return self._theta[:, 1:] * self._config.objective_set.scale[:, None]
+        with self._store.current():
+            return self._state.learner.theta[:, 1:] * self.config.objective_set.scale[:, None]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """What the columns of :attr:`theta` are called."""
-        with self._current():
-            return self._config.features.names[1:]
+        with self._store.current():
+            return self.config.features.names[1:]
 
     @property
     def intercept(self) -> FloatArray:
         """Estimate of each objective for features of zero, (M,), in the user's units."""
-        with self._current():
-            return self._config.objective_set.to_user_units(self._theta[:, 0])
+        with self._store.current():
+            return self.config.objective_set.to_user_units(self._state.learner.theta[:, 0])
 
     def to_prior(self, *, weight: float = 1.0) -> Fixed:
         """Return what was learned as a prior, for another agent with these objectives and features.
@@ -682,7 +680,7 @@ class Agent:
         array([[2.]])
         """
         weight = between(weight, "weight", 0, LARGEST, closed="(]")
-        with self._current():
+        with self._store.current():
             observed = self._state.learner.observed
             least = weight / np.einsum("...ii->...i", observed.S).max(axis=0)
             return Fixed(least.tolist(), mean=observed.theta.tolist())
@@ -690,7 +688,7 @@ class Agent:
     @property
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
-        with self._current():
+        with self._store.current():
             held, done = len(self._state.ledger), self._state.ledger.done
             return asdict(self._state.counters) | {"pending": held - done, "completed": done}
 
@@ -700,8 +698,8 @@ class Agent:
 
         With a half-life in time, as of the latest time that the agent was told.
         """
-        with self._current():
-            return self._config.objective_set.named(self._state.learner.effective)
+        with self._store.current():
+            return self.config.objective_set.named(self._state.learner.effective)
 
     def estimate(
         self,
@@ -723,9 +721,9 @@ class Agent:
         arm  sales
         a    2 [-0.4841, 4.484]
         """
-        with self._current():
-            offered = self._arm_reader.read(self._config.features, arms, features, context)
-            return views.estimates(offered, self._state.learner, self._config)
+        with self._store.current():
+            offered = self._arm_reader.read(self.config.features, arms, features, context)
+            return views.estimates(offered, self._state.learner, self.config)
 
     def decision(self, id: str) -> DecisionRecord:
         """Return a decision and what has become of it.
@@ -739,7 +737,7 @@ class Agent:
             If it was never made, or is forgotten.
         """
         check_id(id)
-        with self._current():
+        with self._store.current():
             return decision_records.record(self._state, id, self._queue())
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -755,7 +753,7 @@ class Agent:
         """
         if not (pending is None or isinstance(pending, bool)):
             raise ValueError(f"pending: expected True, False or None, got {pending!r}")
-        with self._current():
+        with self._store.current():
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
             ids = [ledger.ids[row] for row in rows.tolist()]
@@ -839,7 +837,7 @@ class Agent:
         noise: float | Mapping[str, float] | None = None,
     ) -> dict[str, str]:
         """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
-        with self._current():
+        with self._store.current():
             state, offered = self._state.freeze(), self._last_arms()
         known, certain = None, None
         if offered is not None:
@@ -888,8 +886,8 @@ class Agent:
         cake   5      4      66...%
         bread  1      2      33...%
         """
-        with self._current():
-            learner, config = self._state.learner, self._config
+        with self._store.current():
+            learner, config = self._state.learner, self.config
             offered = self._arm_reader.read(config.features, arms, features, context)
             if confidence is not None:
                 return views.certain_front(offered, learner, config, confidence, noise)
@@ -901,18 +899,18 @@ class Agent:
         return explain(decision)
 
     def __repr__(self) -> str:
-        with self._current():
+        with self._store.current():
             return views.text(self._state)
 
     def _repr_html_(self) -> str:
-        with self._current():
+        with self._store.current():
             return views.html(self._state)
 
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of decisions that are given none; None: the policy's own."""
-        with self._current():
-            weights = self._config.weights
+        with self._store.current():
+            weights = self.config.weights
         return None if weights is None else dict(weights)
 
     def set_weights(
@@ -939,7 +937,7 @@ class Agent:
         """
 
         def work() -> None:
-            config, named = self._config, None
+            config, named = self.config, None
             if weights is not None:
                 named = config.objective_set.named(config.objective_set.weights(weights))
             time = read_time(now, self._clock, needed=config.timed)
@@ -962,7 +960,7 @@ class Agent:
         >>> status.target, status.spent, status.in_flight, status.room
         (2.0, 3.0, 0.0, 19.0)
         """
-        with self._current():
+        with self._store.current():
             return tuple(account.status() for account in self._state.accounts)
 
     def reconfigure(
@@ -1001,11 +999,11 @@ class Agent:
         """
 
         def work() -> Reconfiguration:
-            differing = find_changes(self._config, changes)
+            differing = find_changes(self.config, changes)
             if not differing:
                 return Reconfiguration()
             if (queue := self._queue()) is not None:
-                queue.add_types(self._config.reconfigured(differing).types)
+                queue.add_types(self.config.reconfigured(differing).types)
             event = Reconfigured(differing, read_time(now, needed=False))
             done: Reconfiguration = self._commit_at(event, now)
             return done
@@ -1111,7 +1109,7 @@ class Agent:
 
     def freeze(self) -> State:
         """Return all that is known, as it is now, to read while the agent goes on."""
-        with self._current():
+        with self._store.current():
             return self._state.freeze()
 
     def learn(self, past: Any) -> int:
@@ -1147,10 +1145,10 @@ class Agent:
         {'sales': 1.0}
         """
         log = self._log_to_import(past)
-        config, known = self._config, read_imported_log(log, self._config)
+        config, known = self.config, read_imported_log(log, self.config)
 
         def current() -> ImportedLog:  # by the configuration that there is now
-            return known if config is self._config else read_imported_log(log, self._config)
+            return known if config is self.config else read_imported_log(log, self.config)
 
         def some(start: int) -> int:  # others take their turn in between
             taken = 0
@@ -1161,12 +1159,12 @@ class Agent:
                 taken += bool(events)
             return taken
 
-        with self._current():
+        with self._store.current():
             check_consistent(current(), self._state)
         starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
         taken = sum(self._store.perform(some, start) for start in starts)
         time = known.time
-        if time is not None and self._config.timed and time > self._state.time:
+        if time is not None and self.config.timed and time > self._state.time:
             self._store.perform(self._commit, Expired(time))  # windows that have closed there
         return taken
 
@@ -1192,7 +1190,7 @@ class Agent:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._current():
+        with self._store.current():
             return {"state": copy.deepcopy(self._state), "clock": self._clock}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -1232,20 +1230,6 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    @property
-    def _config(self) -> AgentConfig:
-        return self._store.state.config
-
-    def _current(self) -> AbstractContextManager[object]:
-        """Keep the state as it is; with a journal, as the last event committed left it."""
-        return self._store.current()
-
-    @property
-    def _theta(self) -> FloatArray:
-        """Estimates as the learner has them, (M, p)."""
-        with self._current():
-            return self._state.learner.theta
-
     def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
         """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
         keeps = written and self._store.journaled
@@ -1253,7 +1237,7 @@ class Agent:
 
     def _read_again(self, asked: Request, *, written: bool = True) -> Request:
         """Check by the configuration of the moment, and the time, which the state knows."""
-        known = asked.config is self._state.config
+        known = asked.config is self._store.state.config
         request = asked if known else self._read(asked.unchecked, written=written)
         if request.time is not None:
             self._check_step(request.time, asked.unchecked.now)
@@ -1262,22 +1246,25 @@ class Agent:
     def _by_latest_config(self, read: Callable[..., T], *given: Any) -> T:
         """Read by the configuration known here; what it refuses, by the latest in the journal."""
         try:
-            return read(self._config, *given)
+            return read(self._store.state.config, *given)
         except ValueError:
             if not self._store.journaled:
                 raise
-        with self._current():
-            return read(self._config, *given)
+        with self._store.current():
+            return read(self.config, *given)
 
     def _decide(self, id: str | None, asked: Request) -> Decision:
         """Make a decision, unless it is known."""
         if id is not None and id in self._state.ledger.rows:
             return decision_records.decision_from_ledger(self._state, id)
         request = self._read_again(asked)
-        decision = make_decision(self._state, id, request)
+        state = self._store.state
+        decision = make_decision(state, id, request)
         if request.offer is not None:
-            decision = decision_records.with_evidence(self._state, request, decision)
-        return self._commit_decision(request, decision)
+            decision = decision_records.with_evidence(state, request, decision)
+            self._write_offer(request.offer)
+        self._commit(decision.event)
+        return decision
 
     def _decide_top(self, id: str | None, asked: Request, top: int) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
@@ -1286,13 +1273,14 @@ class Agent:
         group = make_top_decisions(self._state, id, request, top)
         for decision, new in group:
             if new:
-                self._commit_decision(request, decision)
+                self._write_offer(request.offer)
+                self._commit(decision.event)
         return tuple(decision for decision, _ in group)
 
     def _log_to_import(self, past: Any) -> Any:
         """Return the log of another agent, or of a journal; what is none of these as it is."""
         if isinstance(past, str | os.PathLike):
-            with Agent.open(past, types=self._config.types) as agent:
+            with Agent.open(past, types=self.config.types) as agent:
                 return self._log_to_import(agent)
         if not isinstance(past, Agent):
             return past
@@ -1306,7 +1294,7 @@ class Agent:
         if not len(recorded):
             return None
         decision = self.decision(ledger.ids[recorded[-1]]).decision
-        if decision.event.evidence is None or decision.config.features != self._config.features:
+        if decision.event.evidence is None or decision.config.features != self.config.features:
             return None
         arms = decision.inputs.arms
         return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)
@@ -1316,7 +1304,7 @@ class Agent:
         try:
             if now is not None and self._clock is not None and self._state.time == -math.inf:
                 check_first_time(time, self._clock())
-            check_step(time, self._state.time, self._config.step, given=now is not None)
+            check_step(time, self._state.time, self.config.step, given=now is not None)
         except ImplausibleTime:
             self._refused += 1
             raise
@@ -1329,15 +1317,12 @@ class Agent:
             self._check_step(event.time, now)
         return self._commit(event)
 
-    def _commit_decision(self, request: Request, decision: Decision) -> Decision:
-        """Let a decision happen, after the arms on offer have been written down."""
-        offer = request.offer
+    def _write_offer(self, offer: Offer | None) -> None:
+        """Write the arms on offer down, with a journal, unless they are."""
         if offer is not None and offer.digest not in self._state.offers:
             texts = offer.records
             written = None if texts is None else tuple(json.loads(text) for text in texts)
             self._commit(Offered(offer.digest, offer.ids, offer.features, written))
-        self._commit(decision.event)
-        return decision
 
     def _notify(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""
@@ -1352,8 +1337,9 @@ class Agent:
         result = self._store.apply(event)
         if isinstance(result, Exception):
             raise result
-        self._notify(event)
-        learner = self._state.learner
+        if self._on_event is not None:
+            self._notify(event)
+        learner = self._store.state.learner
         if learner.observed.due:
             self._commit(PriorLearned(learner.evidence()))
         return result
@@ -1361,10 +1347,10 @@ class Agent:
 
 def _signature() -> Signature:
     """Return what an agent is made of: all fields of its configuration, but for the weights."""
-    init, fields = signature(Agent.__init__), signature(AgentConfig).parameters
-    own = init.parameters
-    named = [own["self"], *(fields[name] for name in fields if name != "weights")]
-    return init.replace(parameters=[*named, own["clock"], own["on_event"]])
+    init, settings = signature(Agent.__init__), signature(AgentConfig).parameters
+    given = [parameter for name, parameter in settings.items() if name != "weights"]
+    first, *_, clock, on_event, _ = init.parameters.values()
+    return init.replace(parameters=[first, *given, clock, on_event])
 
 
 Agent.__init__.__signature__ = _signature()  # type: ignore[attr-defined]
