@@ -1,5 +1,6 @@
 """One random generator per learner of a batch, used as if they were one generator."""
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,16 +53,16 @@ class Streams:
             raise ValueError("generators: expected numpy.random.Generator objects, at least one")
         self.batch: tuple[int, ...] = array.shape
         self._generators: list[np.random.Generator] = list(array.flat)
-        self._blocks: dict[_Kind, _Blocks] | None = {} if ahead else None
+        self._ahead = _AHEAD if ahead else 0
+        self._blocks: dict[_Kind, _Blocks] = {}
         self._index: NDArray[np.intp] | None = None  # everyone
-        self._plans: dict[tuple[_Kind, Size], tuple[_Blocks | _Calls, int, tuple[int, ...]]] = {}
+        self._plans: dict[tuple[_Kind, Size], tuple[_Blocks, int, tuple[int, ...]]] = {}
 
     def take(self, index: NDArray[np.intp]) -> "Streams":
         """Return the streams of some learners, given by their distinct flat positions."""
-        part = object.__new__(Streams)
-        part._generators, part._blocks, part._plans = self._generators, self._blocks, {}
+        part = copy.copy(self)
         chosen = np.asarray(index) if self._index is None else self._index[index]
-        part._index, part.batch = chosen.ravel(), chosen.shape
+        part._index, part.batch, part._plans = chosen.ravel(), chosen.shape, {}
         return part
 
     def __getattr__(self, name: str) -> Any:
@@ -121,7 +122,7 @@ class Streams:
 
     def _plan(
         self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw
-    ) -> tuple["_Blocks | _Calls", int, tuple[int, ...]]:
+    ) -> tuple["_Blocks", int, tuple[int, ...]]:
         """Return where draws of a size come from, how many a learner needs, and their shape."""
         sizes = size if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
@@ -129,40 +130,25 @@ class Streams:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
         shape = sizes[axes:]
         number = math.prod(shape)
-        if self._blocks is None or math.prod(sizes) == 0:
-            return _Calls(self._generators, each, draw), number, sizes + each
         # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
         # their own: with a fixed number of arms every block then holds draws of one shape.
         key = (*kind, shape if number <= _FEW else len(shape))
         if key not in self._blocks:
-            self._blocks[key] = _Blocks(self._generators, each, draw)
+            self._blocks[key] = _Blocks(self._generators, each, draw, self._ahead)
         return self._blocks[key], number, sizes + each
 
 
-class _Calls:
-    """Draws of one kind, by a call of its own for each learner."""
-
-    def __init__(
-        self, generators: list[np.random.Generator], each: tuple[int, ...], draw: _Draw
-    ) -> None:
-        self.generators, self.each, self.draw = generators, each, draw
-
-    def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
-        """Return the next draws of the learners in ``index``, (n, number, *each)."""
-        learners = range(len(self.generators)) if index is None else index
-        values: FloatArray = np.empty((len(learners), number, *self.each))
-        for row, learner in zip(values, learners, strict=True):
-            self.draw(self.generators[learner], row)
-        return values
-
-
 class _Blocks:
-    """Draws of one kind made ahead: a row for each learner, used from left to right."""
+    """Draws of one kind: a row for each learner, used from left to right, filled in blocks."""
 
     def __init__(
-        self, generators: list[np.random.Generator], each: tuple[int, ...], draw: _Draw
+        self,
+        generators: list[np.random.Generator],
+        each: tuple[int, ...],
+        draw: _Draw,
+        ahead: int,
     ) -> None:
-        self.generators, self.draw = generators, draw
+        self.generators, self.draw, self.ahead = generators, draw, ahead
         self.rows: FloatArray = np.empty((len(generators), 0, *each))
         self.everyone = np.arange(len(generators))
         self.used = np.zeros(len(generators), dtype=np.intp)
@@ -201,7 +187,7 @@ class _Blocks:
         """Draw blocks of whole draws of this size, behind what is left, where it is too little."""
         self._count()
         size = math.prod(self.rows.shape[2:])
-        block = number * max(1, _AHEAD // max(1, number * size))
+        block = number * max(1, self.ahead // max(1, number * size))
         left = self.drawn - self.used
         learners = self.everyone if index is None else index
         learners = learners[left[learners] < number]
