@@ -11,11 +11,11 @@ from mogro._validation import BoolArray, FloatArray, IntArray
 EQUAL_SCORES = 1e-9  # scores this close, relatively, are equal
 
 
-def best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> IntArray:
+def best(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) -> IntArray:
     """Return the arm of each learner with the largest of scores (..., K), ties drawn, (...).
 
-    Scores are equal up to the rounding of products of the best arm with a vector whose entries are
-    as large as ``sizes``, (..., d): whatever the units of features. They change for a moment only.
+    Scores are equal up to the rounding of products of the best arm with a direction (..., d), or
+    one with entries as large: whatever the units of features. They change for a moment only.
     """
     unit = 4 * rounding(arms.shape[-1])
     if scores.ndim == 1:
@@ -23,7 +23,7 @@ def best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> I
         top = scores.item(first)
         if not math.isfinite(top):
             _refuse_scores(top)
-        near = top - unit * (abs(top) + float(sizes.dot(np.abs(arms[first]))))
+        near = top - unit * (abs(top) + float(np.abs(direction).dot(np.abs(arms[first]))))
         scores[first] = -math.inf
         second = scores.item(scores.argmax())
         scores[first] = top
@@ -34,7 +34,7 @@ def best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> I
     tops = scores_of(scores, chosen)
     if not np.isfinite(tops).all():
         _refuse_scores(float(tops[~np.isfinite(tops)][0]))
-    terms = np.vecdot(np.abs(_features_of(arms, chosen)), sizes)
+    terms = np.vecdot(np.abs(_features_of(arms, chosen)), np.abs(direction))
     close = scores >= (tops - unit * (np.abs(tops) + terms))[..., None]
     if np.count_nonzero(close) > chosen.size:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))

@@ -96,7 +96,7 @@ class Choice(NamedTuple):
     uniform: BoolArray
 
 
-class _Round(NamedTuple):
+class _Inputs(NamedTuple):
     """What a choice is made of, for all learners or some."""
 
     arms: Arms
@@ -115,6 +115,14 @@ class _Round(NamedTuple):
     def all_false(self) -> BoolArray:
         """False for each learner, (...)."""
         return np.zeros(self.beliefs.batch, dtype=np.bool_) if self.beliefs.batch else _FALSE
+
+    def weights(self) -> FloatArray:
+        """Draw the weights of a round, (..., M) up to broadcasting."""
+        known, scalarization = self.beliefs, cast("Scalarization", self.selection)
+        objectives, batch = known.theta.shape[-2], known.batch
+        return np.asarray(
+            scalarization.weights(objectives, step=self.step, batch=batch, rng=self.rng)
+        )
 
 
 def choose(
@@ -153,70 +161,63 @@ def choose(
     prices
         What budgets add to the weights, where these sum to 1; see :func:`add_prices`.
     """
-    this = _Round(arms, beliefs, step, rng, selection or policy.selection, prices)
+    inputs = _Inputs(arms, beliefs, step, rng, selection or policy.selection, prices)
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
     if share > 0:
-        uniform, drawn = _uniform_draws(this, share)
+        uniform, drawn = _uniform_draws(inputs, share)
         if share == 1:
             return Choice(drawn, None, np.zeros_like(uniform), uniform)
-    choice = _exploit(policy, this) if explore is None else _explore(policy, this, explore)
+    choice = _exploit(policy, inputs) if explore is None else _explore(policy, inputs, explore)
     if share > 0 and uniform.any():
         arm = np.where(uniform, drawn, choice.arm)
         return Choice(arm, None, choice.exploring & ~uniform, uniform)
     return choice
 
 
-def _uniform_draws(this: _Round, share: float) -> tuple[BoolArray, IntArray]:
+def _uniform_draws(inputs: _Inputs, share: float) -> tuple[BoolArray, IntArray]:
     """Draw who takes a uniform arm, and which."""
-    arms = this.features
+    arms = inputs.features
     check_finite(arms, arms)
-    draws = this.rng.random((*this.beliefs.batch, 2))
+    draws = inputs.rng.random((*inputs.beliefs.batch, 2))
     index = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
     return np.asarray(draws[..., 0] < share), np.asarray(index)
 
 
-def _explore(policy: ChoiceRule, this: _Round, explore: ExplorationContext) -> Choice:
+def _explore(policy: ChoiceRule, inputs: _Inputs, explore: ExplorationContext) -> Choice:
     """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
     assert policy.exploration is not None
-    batch, rng, indices = explore.batch, this.rng, explore.learners
+    batch, rng, learners = explore.batch, inputs.rng, explore.learners
     exploring = np.zeros(math.prod(batch), dtype=np.bool_)
-    exploring[indices] = True
+    exploring[learners] = True
     arm = np.empty(exploring.size, dtype=np.int64)
-    arm[indices] = policy.exploration.choose(explore, rng=part_of(rng, indices))
+    arm[learners] = policy.exploration.choose(explore, rng=part_of(rng, learners))
     others = np.flatnonzero(~exploring)
     if others.size:
-        arms, known = take_arms(this.features, batch, others), this.beliefs.take(others)
-        part = this._replace(arms=arms, beliefs=known, rng=part_of(rng, others))
+        arms, known = take_arms(inputs.features, batch, others), inputs.beliefs.take(others)
+        part = inputs._replace(arms=arms, beliefs=known, rng=part_of(rng, others))
         arm[others], _, exploring[others], _ = _exploit(policy, part)
-    return Choice(arm.reshape(batch), None, exploring.reshape(batch), this.all_false)
+    return Choice(arm.reshape(batch), None, exploring.reshape(batch), inputs.all_false)
 
 
-def _exploit(policy: ChoiceRule, this: _Round) -> Choice:
+def _exploit(policy: ChoiceRule, inputs: _Inputs) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
-    selection = this.selection
-    optimism = optimism_in_round(policy, this.beliefs, this.step, selection, this.prices)
+    _, beliefs, step, rng, selection, prices = inputs
+    optimism = optimism_in_round(policy, beliefs, step, selection, prices)
     if policy.greedy and is_linear(selection):
-        return _by_weights(this, optimism)
-    values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism, this.prices)
-    if this.prices is not None:
-        values = add_prices(values, this.beliefs.theta, this.features, this.prices.weights)
+        return _by_weights(inputs, optimism)
+    values = values_in_round(policy, inputs.features, beliefs, rng, optimism, prices)
+    if prices is not None:
+        values = add_prices(values, beliefs.theta, inputs.features, prices.weights)
     if is_front(selection):
-        arm, no = draw_member(selection, _possible(values, 1.0)[0], rng=this.rng), this.all_false
+        arm, no = draw_member(selection, _possible(values, 1.0)[0], rng=rng), inputs.all_false
         return Choice(arm, None, no | bool(optimism), no)
-    return _by_scores(this, values, optimism)
+    return _by_scores(inputs, values, optimism)
 
 
-def _drawn_weights(this: _Round) -> FloatArray:
-    """Draw the weights of a round, (..., M) up to broadcasting."""
-    scalarization = cast("Scalarization", this.selection)
-    objectives, batch = this.beliefs.theta.shape[-2], this.beliefs.batch
-    return np.asarray(scalarization.weights(objectives, step=this.step, batch=batch, rng=this.rng))
-
-
-def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
+def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
-    arms, beliefs, rng, prices = this.arms, this.beliefs, this.rng, this.prices
-    weights = drawn = bonus = _drawn_weights(this)
+    arms, beliefs, _, rng, _, prices = inputs
+    weights = drawn = bonus = inputs.weights()
     if prices is not None:
         total = np.add.reduce(drawn, axis=-1, keepdims=True)
         weights = drawn + total * prices.weights
@@ -228,11 +229,8 @@ def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
         tied = arms.best(direction)
         first = int(tied[0]) if len(tied) == 1 else draw(arms.features, tied, rng)
         return Choice(np.asarray(first), drawn, _FALSE, _FALSE)
-    features = this.features
-    many = beliefs.batch and is_shared(features) and beliefs.expected.W.shape[-3] == 1
-    choose_arms = _best_of_shared if many else best_arms
-    arm, another = choose_arms(features, beliefs, bonus, direction, rng, optimism)
-    return Choice(arm, drawn, another, this.all_false)
+    arm, another = best_arms(inputs.features, beliefs, bonus, direction, rng, optimism)
+    return Choice(arm, drawn, another, inputs.all_false)
 
 
 def best_arms(
@@ -242,20 +240,35 @@ def best_arms(
     direction: FloatArray,
     rng: Rng,
     optimism: Optimism | None,
+    *,
+    alone: bool = False,
 ) -> tuple[IntArray, BoolArray]:
     """Return the arms (...) with the largest product, and whether optimism made them others.
 
     ``direction`` is what weights and prices make of the estimates, (..., d). Optimism adds errors
-    by the sizes of both, (..., M).
+    by the sizes of both, (..., M). Learners that share arms are screened together, unless alone.
     """
-    sizes, scores = np.abs(direction), matvec(arms, direction)
-    squares = scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)
-    if not math.isfinite(squares):
+    batch = beliefs.batch
+    if batch and not alone and is_shared(arms) and beliefs.expected.W.shape[-3] == 1:
+        arm, another, doubtful = screened_arms(arms, beliefs, weights, direction, optimism)
+        if doubtful.size:
+            arm[doubtful], another[doubtful] = best_arms(
+                take_arms(arms, batch, doubtful),
+                beliefs.take(doubtful),
+                take(np.broadcast_to(weights, (*batch, weights.shape[-1])), batch, doubtful),
+                take(direction, batch, doubtful),
+                part_of(rng, doubtful),
+                optimism,
+                alone=True,
+            )
+        return arm.reshape(batch), another.reshape(batch)
+    scores = matvec(arms, direction)
+    if not math.isfinite(scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)):
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
-        no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _FALSE
-        return best(scores, arms, sizes, rng), no
+        no = np.zeros(batch, dtype=np.bool_) if batch else _FALSE
+        return best(scores, arms, direction, rng), no
     some, total = optimism.arms(arms.shape[-2]), scores.copy()
     variance, noise = variances(arms[..., some, :], beliefs.expected.W), beliefs.noise
     if variance.shape[-1] == 1:  # one S: a root for each arm
@@ -264,40 +277,17 @@ def best_arms(
     else:
         bonus = optimism.bonus(variance * noise[..., None, :])
         total[..., some] += np.vecdot(bonus, weights[..., None, :])
-    arm = first_copies(arms, best(total, arms, sizes, rng))
+    arm = first_copies(arms, best(total, arms, direction, rng))
     return arm, are_others(scores, arm)
 
 
-def _best_of_shared(
-    arms: FloatArray,
-    beliefs: Beliefs,
-    weights: FloatArray,
-    direction: FloatArray,
-    rng: Rng,
-    optimism: Optimism | None,
-) -> tuple[IntArray, BoolArray]:
-    """Do what :func:`best_arms` does where many learners share the arms."""
-    batch, dim = beliefs.batch, arms.shape[-1]
-    arm, another, doubtful = screened_arms(arms, beliefs, weights, direction, optimism)
-    if doubtful.size:
-        arm[doubtful], another[doubtful] = best_arms(
-            take_arms(arms, batch, doubtful),
-            beliefs.take(doubtful),
-            take(np.broadcast_to(weights, (*batch, weights.shape[-1])), batch, doubtful),
-            direction.reshape(-1, dim)[doubtful],
-            part_of(rng, doubtful),
-            optimism,
-        )
-    return arm.reshape(batch), another.reshape(batch)
-
-
 @without_warnings
-def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> Choice:
+def _by_scores(inputs: _Inputs, values: FloatArray, optimism: Optimism | None) -> Choice:
     """Score the values of the arms (..., K, M)."""
-    arms, beliefs, rng = this.features, this.beliefs, this.rng
-    prices = None if this.prices is None else this.prices.weights
-    scalarization = cast("Scalarization", this.selection)
-    weights, all_false, theta = _drawn_weights(this), this.all_false, beliefs.theta
+    arms, beliefs, rng = inputs.features, inputs.beliefs, inputs.rng
+    prices = None if inputs.prices is None else inputs.prices.weights
+    scalarization = cast("Scalarization", inputs.selection)
+    weights, all_false, theta = inputs.weights(), inputs.all_false, beliefs.theta
     sizes = vecmat(np.abs(weights), np.abs(theta_with_prices(theta, prices)))
     arm = best(_scores(values, weights, scalarization), arms, sizes, rng)
     if optimism is None:
