@@ -49,89 +49,67 @@ def make_learners(make_policy: MakePolicy, worlds: Worlds, *, probed: bool) -> "
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
     sizes, generators = (worlds.dim, worlds.objectives), worlds.generators(Purpose.POLICY)
     batched = "batch" in inspect.signature(make_policy).parameters
-    if not batched or worlds.ragged:
-        policies = [_check_playable(make_policy(*sizes)) for _ in generators.flat]
-        rngs = [Streams(each, ahead=True) if batched else each for each in generators.flat]
-        return _SeparateLearners(policies, rngs, worlds)
-    policy = _check_playable(make_policy(*sizes, batch=worlds.batch))
-    if generators.size == 1 and not probed and isinstance(policy, LinearPolicy):
-        policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
-        rng = Streams(generators[0, 0], ahead=True)
-        return _SeparateLearners([policy], [rng], worlds, lone=(policy, rng))
-    return _BatchedLearners(policy, Streams(generators, ahead=True), worlds)
+    if batched and not worlds.ragged:
+        policy = _check_playable(make_policy(*sizes, batch=worlds.batch))
+        if generators.size > 1 or probed or not isinstance(policy, LinearPolicy):
+            rng = Streams(generators, ahead=True)
+            return Learners([policy], [rng], worlds, together=True)
+    # A single learner of mogro does the same, to the bit, in less time.
+    single = {"batch": ()} if batched else {}
+    policies = [_check_playable(make_policy(*sizes, **single)) for _ in generators.flat]
+    rngs = [Streams(each, ahead=True) if batched else each for each in generators.flat]
+    return Learners(policies, rngs, worlds, together=False)
 
 
-class Learners(Protocol):
-    """The learners of a run, (I, R)."""
+class Learners:
+    """The learners of a run, (I, R): one policy that steps for all together, or one for each."""
+
+    def __init__(
+        self, policies: list[BanditPolicy], rngs: Sequence[Rng], worlds: Worlds, *, together: bool
+    ) -> None:
+        self._batch, self._ragged, self._together = worlds.batch, worlds.ragged, together
+        self._each = worlds.batch if together else ()  # the batch of a policy
+        indices: list[Any] = [...] if together else list(np.ndindex(worlds.batch))
+        self._policies = list(zip(indices, policies, rngs, strict=True))
+        self._takes_arm = takes_arm(policies[0])
 
     @property
     def lone(self) -> tuple[BanditPolicy, Rng] | None:
         """The only learner, if it is linear."""
+        _, policy, rng = self._policies[0]
+        alone = len(self._policies) == 1 and not self._together
+        return (policy, rng) if alone and isinstance(policy, LinearPolicy) else None
 
     def select(self, features: FloatArray) -> IntArray:
         """Return the arms that they choose, (I, R), among what :class:`Worlds` offers."""
+        arms = np.empty(self._batch, dtype=np.int64)
+        for index, policy, rng in self._policies:
+            offer = features if self._together else self._offer(features, *index)
+            chosen = policy.select(offer, rng=rng)
+            arms[index] = read_arms(chosen, self._each, offer.shape[-2])
+        return arms
+
+    def _offer(self, features: FloatArray, instance: int, repeat: int) -> FloatArray:
+        """Return what is on offer to one learner, (K, d)."""
+        offer = features[instance, 0 if features.shape[1] == 1 else repeat]
+        return real_arms(offer) if self._ragged else offer
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
         """Learn the rewards (I, R, M) of arms with features (I, R, d)."""
+        for index, policy, _ in self._policies:
+            if self._takes_arm:
+                arm = arms if self._together else int(arms[index])
+                policy.update(x[index], rewards[index], arm=arm)
+            else:
+                policy.update(x[index], rewards[index])
 
     def ask(self, question: Question, name: str) -> NDArray[Any]:
         """Return numbers about their policies, (I, R, ...)."""
-
-
-class _BatchedLearners:
-    """A policy that steps for all learners at once."""
-
-    lone = None
-
-    def __init__(self, policy: BanditPolicy, rng: Streams, worlds: Worlds) -> None:
-        self._policy, self._rng = policy, rng
-        self._batch, self._arms = worlds.batch, worlds.arms
-        self._takes_arm = takes_arm(policy)
-
-    def select(self, features: FloatArray) -> IntArray:
-        return read_arms(self._policy.select(features, rng=self._rng), self._batch, self._arms)
-
-    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
-
-    def ask(self, question: Question, name: str) -> NDArray[Any]:
-        return _read_numbers(question(self._policy), self._batch, name)
-
-
-class _SeparateLearners:
-    """Policies of single learners, one after the other."""
-
-    def __init__(
-        self,
-        policies: list[BanditPolicy],
-        rngs: Sequence[Rng],
-        worlds: Worlds,
-        lone: tuple[BanditPolicy, Rng] | None = None,
-    ) -> None:
-        self.lone = lone
-        self._learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
-        self._batch, self._ragged = worlds.batch, worlds.ragged
-        self._takes_arm = takes_arm(policies[0])
-
-    def select(self, features: FloatArray) -> IntArray:
-        arms = np.empty(self._batch, dtype=np.int64)
-        shared = features.shape[1] == 1
-        for (i, r), policy, rng in self._learners:
-            offer = features[i, 0 if shared else r]
-            offer = real_arms(offer) if self._ragged else offer
-            arms[i, r] = read_arms(policy.select(offer, rng=rng), (), len(offer))
-        return arms
-
-    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        for learner, policy, _ in self._learners:
-            place = {"arm": int(arms[learner])} if self._takes_arm else {}
-            policy.update(x[learner], rewards[learner], **place)
-
-    def ask(self, question: Question, name: str) -> NDArray[Any]:
-        values = np.stack(
-            [_read_numbers(question(policy), (), name) for _, policy, _ in self._learners]
-        )
-        return values.reshape(*self._batch, *values.shape[1:])
+        answers = [
+            _read_numbers(question(policy), self._each, name) for _, policy, _ in self._policies
+        ]
+        more = answers[0].shape[len(self._each) :]
+        return np.stack(answers).reshape(*self._batch, *more)
 
 
 def _check_playable(policy: BanditPolicy) -> BanditPolicy:

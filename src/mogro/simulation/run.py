@@ -105,11 +105,7 @@ def simulate(
     recorder = Recorder(worlds, T, marks, measures)
     learners = make_learners(make_policy, worlds, probed=probe is not None)
     finish = _FinishTimes(until, worlds.batch)
-    if worlds.staying and learners.lone is not None:
-        _play_alone(learners, worlds, recorder, T, finish)
-        probed = np.zeros((len(marks), 1, 1))
-    else:
-        probed = _play(learners, worlds, recorder, T, marks, probe, finish)
+    probed = _play(learners, worlds, recorder, T, marks, probe, finish)
     worlds.check_unchanged()
     return recorder.trace(probed, seeds, finish.rounds)
 
@@ -147,16 +143,13 @@ def _play(
     """Play all rounds; return what the probe sees at checkpoints."""
     probed: list[NDArray[Any]] = []
     checkpoints = set(marks.tolist())
+    alone = worlds.staying and learners.lone is not None
+    play_round = (_lone_round if alone else _round)(learners, worlds, recorder)
     for t in range(rounds):
-        features, means = worlds.offer(t)
-        arms = learners.select(features)
-        x, rewards = worlds.observe(features, arms, t)
-        recorder.add_round(t, means, arms, rewards)
-        learners.update(x, rewards, arms)
+        play_round(t)
         finished = finish.reached(learners, t)
         if t + 1 in checkpoints or finished:
-            seen = np.zeros(worlds.batch) if probe is None else learners.ask(probe, "probe")
-            probed.append(seen)
+            probed.append(np.zeros(worlds.batch) if probe is None else learners.ask(probe, "probe"))
             if probed[-1].shape != probed[0].shape:
                 shapes = f"{probed[0].shape} and {probed[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
@@ -166,23 +159,34 @@ def _play(
     return np.stack(probed)
 
 
-def _play_alone(
-    learners: Learners, worlds: Worlds, recorder: Recorder, rounds: int, finish: _FinishTimes
-) -> None:
-    """Play all rounds with one linear policy among arms that stay: the same, in less time."""
+def _round(learners: Learners, worlds: Worlds, recorder: Recorder) -> Callable[[int], None]:
+    """Return what plays a round."""
+
+    def play_round(t: int) -> None:
+        features, means = worlds.offer(t)
+        arms = learners.select(features)
+        x, rewards = worlds.observe(features, arms, t)
+        recorder.add_round(t, means, arms, rewards)
+        learners.update(x, rewards, arms)
+
+    return play_round
+
+
+def _lone_round(learners: Learners, worlds: Worlds, recorder: Recorder) -> Callable[[int], None]:
+    """Do the same for one linear policy among arms that stay, in less time."""
     assert learners.lone is not None
     (policy, rng), (features, means) = learners.lone, worlds.offer(0)
     arms, table = features[0, 0], means[0, 0]
-    for t in range(rounds):
+
+    def play_round(t: int) -> None:
         arm = int(policy.select(arms, rng=rng))
         if not 0 <= arm < len(arms):
             read_arms(arm, (), len(arms))  # an exploration of one's own may be wrong
         reward = worlds.noise(t)[0, 0] + table[arm]
         recorder.add_round(t, means, arm, reward)
         policy.update(arms[arm], reward)
-        if finish.reached(learners, t):
-            recorder.stop(t + 1)
-            break
+
+    return play_round
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:
