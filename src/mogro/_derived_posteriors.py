@@ -10,7 +10,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.posterior import ARRAYS, Posterior
-from mogro.priors import Prior
+from mogro.priors import Fixed, Prior
 
 
 def with_objectives(
@@ -21,8 +21,8 @@ def with_objectives(
     Rewards are multiplied by factors, one for each, as if they had been so all along.
     """
     known, d, batch = _apart(posterior), posterior.dim, posterior.batch
-    other = Posterior(d, len(indices), prior=posterior.prior, batch=batch)
-    other.separate()
+    other = _apart(Posterior(d, len(indices), prior=posterior.prior, batch=batch))
+    stated = other._mean.copy()
     new = [m for m, index in enumerate(indices) if index is not None]
     old = [index for index in indices if index is not None]
     before: Any = (slice(None),) * len(batch)
@@ -30,12 +30,12 @@ def with_objectives(
         getattr(other, name)[(*before, new)] = getattr(known, name)[(*before, old)]
     scales = np.ones((len(indices), d + 1, 1))  # of (x, y)
     scales[:, d, 0] = factors
-    other._sums = scales * other._sums * scales.mT
+    other._sums *= scales * scales.mT
     other._solution *= scales
     other._mean *= scales[:, d:]
     other._squares *= np.square(scales[:, d])
-    if not posterior.prior.relative:  # the mean of the prior is not in the unit of the rewards
-        other.renew()
+    if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
+        other._solve(other._sums, other.W, other._precision, stated)
     return other
 
 
@@ -45,22 +45,21 @@ def with_features(posterior: Posterior, matrix: FloatArray, prior: Prior) -> Pos
     A learned one is due again.
     """
     known, (size, d) = _apart(posterior), matrix.shape
-    other = Posterior(size, known.objectives, prior=prior, batch=known.batch)
-    other.separate()
+    other = _apart(Posterior(size, known.objectives, prior=prior, batch=known.batch))
     maps = np.zeros((size + 1, d + 1))  # of (x, y)
     maps[:size, :d], maps[size, d] = matrix, 1
     several = np.count_nonzero(matrix, axis=1) > 1  # a number that was moved: seldom zero
-    uses = np.where(several, known.n[..., None], known.uses() @ (matrix != 0).T)
-    other.n, other._due = known.n, known.seen()
-    other._set_sums(maps @ known.sums() @ maps.T, uses, known.seen())
+    zeros = known.n[..., None] - known.uses @ (matrix != 0).T
+    other.n, other._due = known.n, known.n
+    other._sums, other._zeros = maps @ known._sums @ maps.T, np.where(several, 0.0, zeros)
     other.renew()
-    other._set_residual(known._residual((other.theta @ matrix)[..., None, :]))
+    other._set_residual(known._residual_of((other.theta @ matrix)[..., None, :], known.V))
     return other
 
 
 def _apart(posterior: Posterior) -> Posterior:
-    """Return a copy with sums of every objective, of all observations."""
+    """Return a copy in which every objective has sums of its own."""
     other = posterior.copy()
     other.separate()
-    other._set_sums(other.sums(), other.uses(), other.seen())
+    other._sums, other._recent = other.sums(), ()
     return other

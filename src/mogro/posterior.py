@@ -7,14 +7,15 @@
     posterior    S = (V + Lambda)^-1, theta = m0 + S (b - V m0), noise    a view of the two
 
 S is kept as a root W, ``S = W' W``: it stays a root of something positive, and has digits for a
-variance of 1 beside one of 1e9. An observation changes W and theta, the solution, by a matrix of
-rank one; the sums get it with the next block. Every few hundred updates, and where the prior in
-force no longer fits the sums, the solution is made anew from the sums. A flat prior is centred on
-the estimates then, and in between while they are young: what is left of it in them is its square.
+variance of 1 beside one of 1e9. An observation changes W and theta by matrices of rank one; the
+sums get it with the next block. Every few hundred updates, and where the prior in force no longer
+fits the sums, W and theta are made anew from the sums. Whenever much was learned, the mean of a
+flat prior is moved to the estimates: what is left of it in them is its square.
 """
 
 import math
-from typing import Any, NoReturn, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,38 +29,35 @@ from mogro._algebra import (
     matvec,
     outer,
     outer_sums,
+    rows_alone,
     smallest,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
-from mogro.priors import Flat, Learned, Prior
+from mogro.priors import Fixed, Flat, Learned, Prior
 
 _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_CENTRE_AT = (1, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)  # updates a feature
-_REVIEW = 32.0, 1e3  # growth of det(V + Lambda) after which the prior is looked at again: 2^d
+_MUCH = 1024.0  # growth of det(V + Lambda) after which the prior is looked at again; or 2^d
 _MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
-_MAX_PRECISION_RATIO = 64.0  # a precision this many times too small is made anew
-_MAX_LEARNED_RATIO = 1.5  # the same for one that was learned, and fades with the sums
+_MAX_FADING = 64.0, 1.5  # of a precision before it is made anew: a flat one, one that was learned
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _FREE = 0.999  # observations left free: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
-_STRICTER = 1 + 1e-9  # what is checked beforehand is learned, in whatever order its sum is made
+_STRICTER = 1 - 1e-9  # what is checked beforehand is learned, in whatever order its sum is made
 _UNSEEN = 1e-127  # a flat prior has a precision below for features never seen
 _RENEWED = ("_solution", "_squares", "_mean", "_precision", "_growth")
-# What changes, with leading axes (*batch, G); the last observations, with leading axes (*batch).
-ARRAYS = ("n", "_sums", "_uses", "_seen", "_due", "_learned", *_RENEWED)
-_LAST, _COUNTS = ("_rows", "_weights"), ("_updates", "_held")
+# What changes, with leading axes (*batch, G); never in place, so that all who have it may keep it.
+ARRAYS = ("n", "_sums", "_zeros", "_learned", "_due", *_RENEWED)
 
 
 class Posterior:
     """What has been learned from features and rewards, over leading batch axes.
 
     Objectives that are observed together share one V and one S (G = 1). From the first observation
-    of some without others on, and with a learned prior, each has its own (G = M). What was handed
-    out never changes: arrays are replaced, but for rows that nobody looks at yet.
+    of some without others on, and with a learned prior, each has its own (G = M).
 
     Parameters
     ----------
@@ -85,36 +83,31 @@ class Posterior:
         self, dim: int, objectives: int, *, prior: Prior = _FLAT, batch: tuple[int, ...] = ()
     ) -> None:
         self.dim = d = count(dim, "dim")
-        self.objectives = m = count(objectives, "objectives")
+        self.objectives = M = count(objectives, "objectives")
         self.batch = tuple(count(size, "batch") for size in batch)
-        if isinstance(prior, type) or not hasattr(prior, "means"):
+        if not isinstance(prior, Prior):
             raise ValueError(f"prior: expected one of mogro.priors, got {prior!r}")
         self.prior, self.version = prior, 0  # the version rises when S may have grown
-        lead = (*self.batch, 1)
-        self.n: FloatArray = np.zeros(lead)  # weight of the observations, (*batch, G)
-        self._sums: FloatArray = np.zeros((*lead, d + m, d + m))  # of z z', but for the last rows
-        self._uses: FloatArray = np.zeros((*lead, d))  # weight of features that are not zero
-        self._seen: FloatArray = np.zeros(lead)  # observations; they never fade
-        self._rows: FloatArray = np.zeros((*self.batch, _BLOCK, d + m))  # the last observations
-        self._weights: FloatArray = np.ones((*self.batch, _BLOCK, 1))
-        self._solution: FloatArray = np.zeros((*lead, d + m, d))  # W above theta
-        self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
-        self._mean: FloatArray = np.zeros((*lead, m, d))  # of the prior, in force
-        self._precision: FloatArray = np.ones((*lead, d))  # Lambda, in force
-        self._growth: FloatArray = np.ones((*lead, 1))  # of det(V + Lambda) since it was reviewed
-        self._updates, self._held = 0, 0  # how many; rows in use
+        self._flat, self._complete = isinstance(prior, Flat), True
         self._groups = prior.members(d) if isinstance(prior, Learned) else None
+        G, m = (1, M) if self._groups is None else (M, 1)
+        lead = (*self.batch, G)
+        self.n: FloatArray = np.zeros(lead)  # weight of the observations
+        self._sums: FloatArray = np.zeros((*lead, d + m, d + m))  # of z z', z = (x, y), but for
+        self._recent: tuple[FloatArray, ...] = ()  # the last observations z
+        self._zeros: FloatArray = np.zeros((*lead, d))  # weight of those in which a feature is zero
+        mean = prior.means(M, d) if isinstance(prior, Fixed) else 0.0
+        self._mean: FloatArray = np.zeros((*lead, m, d)) + mean  # of the prior, in force
+        W = np.zeros((*lead, d, d))
+        self._solution: FloatArray = np.concatenate((W, self._mean), axis=-2)  # W above theta
+        self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
+        self._precision: FloatArray = np.ones((*lead, d))  # Lambda, in force
+        self._growth: FloatArray = np.ones((*lead, 1))  # of det(V + Lambda) since it was looked at
         self._learned: FloatArray = np.full((*lead, d), _evidence.START)  # Lambda, if it is learned
-        self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # observations until it is learned
-        self._look_at = 0  # the update from which on it may be due
-        self._flat = prior.relative and self._groups is None
-        self._complete = False  # whether each feature has been seen, or needs no look
-        self._review_at = float(np.clip(2.0 ** min(d, 10), *_REVIEW))
-        self._renew_every = max(_RENEW_EVERY, 2 * d)
-        self._centre_at = {int(d * each) for each in _CENTRE_AT} if self._flat else set()
+        self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # n at which it is learned anew
+        self._updates, self._block = 0, min(_BLOCK, rows_alone(d + m, d + m))
+        self._much, self._renew_every = min(_MUCH, 2.0**d), max(_RENEW_EVERY, 2 * d)
         self.renew()
-        if self._groups is not None:
-            self.separate()
 
     # What is known
 
@@ -136,7 +129,7 @@ class Posterior:
     @property
     def y2(self) -> FloatArray:
         """Sum of y^2, (*batch, M)."""
-        return self._by_objective(diagonals(self.sums())[..., self.dim :])
+        return self._by_objective(self._diagonal()[..., self.dim :])
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
@@ -162,6 +155,11 @@ class Posterior:
         return np.asarray(self.n + (unused - self.dim))
 
     @property
+    def uses(self) -> FloatArray:
+        """Weight of the observations in which a feature is not zero, (*batch, G, d)."""
+        return np.asarray(np.maximum(self.n[..., None] - self._zeros, 0))
+
+    @property
     def noise(self) -> FloatArray:
         """Variance of the rewards around the estimates, (*batch, M).
 
@@ -172,142 +170,138 @@ class Posterior:
         """
         n, d = self.n[..., None], self.dim
         if self._groups is None:
-            free = self.free[..., None]
-            squares = np.maximum(self._residual(), 0)
+            free, errors = self.free[..., None], np.maximum(self._residual, 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
-            sizes = self._diagonal() / np.maximum(self.uses(), _TINY) * (self._groups >= 0)
+            sizes = self._diagonal()[..., :d] / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
-            squares = np.maximum(self._squares, _evidence.CERTAIN * effect * free)
-        if smallest(free) > _FREE:
-            noise = squares / free
-        else:
-            y2 = diagonals(self.sums())[..., d:]
-            usual = (y2 + (n == 0)) / np.where(n > 0, n, 1)
-            noise = np.where(free > _FREE, squares / np.maximum(free, _FREE), usual)
-        return self._by_objective(np.asarray(noise))
+            errors = np.maximum(self._squares, _evidence.CERTAIN * effect * free)
+        noise = errors / np.maximum(free, _FREE)
+        if smallest(free) <= _FREE:
+            usual = (self._diagonal()[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+            noise = np.where(free > _FREE, noise, usual)
+        return self._by_objective(noise)
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know now."""
-        now = self.frozen()
+        now = self.copy()
         return Beliefs(self.theta, now, now)
 
     def root_with(self, V: FloatArray, n: FloatArray) -> FloatArray:
         """Return W as it will be with n more observations, (*batch, G), whose V is known."""
         V = self.V + V
-        return inverse_root(V, self._precision_for(diagonals(V), self.n + n))
+        return inverse_root(V, self._fitting_precision(diagonals(V), self.n + n))
 
     # Observations
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse what is not finite, or whose squares may overflow."""
-        z = np.concatenate((x, y), axis=-1)
-        if not np.vdot(z, z) * _STRICTER < _HUGE:
-            _refuse(x, y, rewards)
+        self._join(x, y, rewards, _HUGE * _STRICTER)
+
+    def _join(self, x: FloatArray, y: FloatArray, rewards: str, limit: float) -> FloatArray:
+        """Return observations z = (x, y), (*batch, ..., G, d + m), as the sums have them."""
+        if self.n.shape[-1] == 1:
+            z = np.concatenate((x, y), axis=-1)[..., None, :]
+        else:
+            z = np.empty((*y.shape, self.dim + 1))
+            z[..., :-1], z[..., -1] = x[..., None, :], y
+        if not np.vdot(z, z) < limit:
+            floats(x, "features", shape=x.shape)
+            floats(y, rewards, shape=y.shape)
+            raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
+        return z
+
+    def _weigh(
+        self, x: FloatArray, y: FloatArray, weights: FloatArray, rewards: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return z, and weights (..., M) as the sums have them, (..., G), which may make G = M."""
+        y = np.where(weights != 0, y, 0.0)
+        if not self.apart and (weights != weights[..., :1]).any():
+            self.check(x, y, rewards)
+            self.separate()
+        z = self._join(x, y, rewards, _HUGE)
+        return z, weights if self.apart else weights[..., :1]
 
     def update(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
         """Learn from one observation each: features (*batch, d) and rewards (*batch, M).
 
         By ``weights`` (*batch, M) it counts for more or less; not at all for objectives with 0.
         """
-        held: int = self._held
-        weight: Any = None
-        if weights is not None:
-            y = np.where(weights > 0, y, 0.0)
-        row = self._rows[..., held, :]
-        row[..., : self.dim], row[..., self.dim :] = x, y
-        if not np.vdot(row, row) < _HUGE:
-            row[...] = 0
-            _refuse(x, y, "reward")
-        if weights is not None:
-            weight = self._shared_weights(weights)
-            self._weights[..., held, :] = weight
-            weight = weight.item() if weight.size == 1 else weight[..., None]
-        if not self._complete:
-            self._set_new_precisions(x, weight)
-        self.n = self.n + (1.0 if weight is None else self._weights[..., held, :])
-        self._held = held + 1
-        if self._held == _BLOCK:
-            self._set_sums(self.sums(), self.uses(), self.seen())
-        self._turn(x, y, weight)
-        self._updates += 1
-        if self._updates % self._renew_every == 0:
-            self.renew()
-            return
-        if self._updates in self._centre_at:
-            self._centre()
-        if largest(self._growth) > self._review_at:
-            self._review()
-
-    def _turn(self, x: FloatArray, y: FloatArray, weight: Any) -> None:
-        """Let the solution follow an observation: Potter's update of a root of S, and theta's."""
-        solution, d = self._solution, self.dim
-        alone = solution.ndim == 3 and len(solution) == 1  # then numbers take less time than arrays
-        if alone:
-            solution = solution[0]
-            product = matvec(solution, x)
+        weight: Any = 1.0
+        if weights is None:
+            z = self._join(x, y, "reward", _HUGE)
         else:
-            stacked = solution.reshape(*self.batch, -1, d)  # the rows of all objectives
-            product = matvec(stacked, x).reshape(solution.shape[:-1])
-            y = y.reshape(self._squares.shape)
+            z, weight = self._weigh(x, y, weights, "reward")
+            z *= np.sqrt(weight)[..., None]
+        self.n, self._recent = self.n + weight, (*self._recent, z)
+        if not self._complete:
+            self._set_new_precisions(z[..., : self.dim])
+        d, solution = self.dim, self._solution
+        alone = len(solution) == 1 == solution.ndim - 2  # then numbers take less time than arrays
+        if alone:
+            solution, z = solution[0], z[0]
+        x = z[..., :d]
+        if len(self._recent) == self._block:
+            self._sums, self._recent = self.sums(), ()
+        if np.count_nonzero(x) < x.size:
+            self._zeros = self._zeros + (x == 0) * np.asarray(weight)[..., None]
+        # Potter's update of a root of S, and theta's.
+        product = solution.dot(x) if alone else np.matvec(solution, x)
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
-        errors -= y
+        errors -= z[..., d:]
         gain = part.dot(solution[:d]) if alone else np.vecmat(part, solution[..., :d, :])  # S x
-        growth: Any = dot(part, part) if alone else dot(part, part)[..., None]
-        growth = 1 + (growth if weight is None else weight * growth)  # 1 + w x' S x
+        growth: Any = 1 + (dot(part, part).item() if alone else dot(part, part)[..., None])
         root = math.sqrt(growth) if alone else np.sqrt(growth)
         gain /= growth + root
         shares = errors / root
-        squares = shares * shares
-        if weight is not None:
-            gain *= weight
-            squares *= weight
         errors += shares
-        self._squares, self._growth = self._squares + squares, self._growth * growth
         change = outer(product, gain)
         np.subtract(solution, change, out=change)
         self._solution = change[None] if alone else change
+        self._squares, self._growth = self._squares + shares * shares, self._growth * growth
+        self._updates += 1
+        if self._updates % self._renew_every == 0:
+            self.renew()
+        elif largest(self._growth) > self._much:
+            self._review()
 
     def learn(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
         """Learn from a block of observations: (*batch, n, d), (*batch, n, M), and their weights.
 
         Weights below 0 take out what was learned before.
         """
-        weights = np.ones(y.shape) if weights is None else weights
-        y = np.where(weights != 0, y, 0.0)
-        self.check(x, y, "rewards")
-        weight = self._shared_weights(weights).mT  # (*batch, G, n)
-        uses = self.uses() + _weighted_sums((x != 0)[..., None, :, :], weight)
-        seen = self.seen() + np.sign(weight).sum(axis=-1)
-        z = self._by_group(np.concatenate((x, y), axis=-1))
-        self._add(z, weight, self.n + weight.sum(axis=-1), uses, seen)
+        z, weight = self._weigh(x, y, np.ones(y.shape) if weights is None else weights, "rewards")
+        zeros = ((z[..., : self.dim] == 0) * weight[..., None]).sum(axis=-3)
+        self.add(z.swapaxes(-2, -3), weight.mT, weight.sum(axis=-2), zeros)
 
-    def add(self, z: FloatArray, weights: FloatArray) -> None:
+    def add(
+        self,
+        z: FloatArray,
+        weights: FloatArray,
+        n: FloatArray | float = 0.0,
+        zeros: FloatArray | float = 0.0,
+    ) -> None:
         """Add rows z = (x, y) to the sums, (*batch, G, n, d + m), by weights (*batch, G, n).
 
-        They are not counted as observations.
+        They count as n observations, (*batch, G), with so many zeros of features, (*batch, G, d).
         """
-        self._add(z, weights, self.n, self.uses(), self.seen())
-
-    def _add(
-        self, z: FloatArray, weights: FloatArray, n: FloatArray, uses: FloatArray, seen: FloatArray
-    ) -> None:
-        """Add rows to the sums. Where nothing is left but rounding, let nothing be."""
-        before, more, d = self.frozen(), outer_sums(z, weights), self.dim
-        left = np.asarray(n > _ROUNDING * before.n)
-        sums = self.sums() + more
-        squares = diagonals(sums)
-        kept = (squares > -_ROUNDING * diagonals(more)) & left[..., None]
-        kept[..., d:] = left[..., None]
-        sums *= kept[..., :, None] & kept[..., None, :]
-        np.maximum(squares, 0, out=squares)
-        self.n, self._look_at = n * left, 0
-        self._set_sums(sums, np.maximum(uses, 0), np.maximum(seen, 0))
+        before, more, d = self.copy(), outer_sums(z, weights), self.dim
+        # Where nothing is left but rounding, let nothing be.
+        left = np.asarray(before.n + n > _ROUNDING * before.n)[..., None]
+        sums = before.sums() + more
+        kept = (diagonals(sums) > -_ROUNDING * diagonals(more)) & left
+        kept[..., d:] = left
+        self._sums, self._recent = sums * (kept[..., :, None] & kept[..., None, :]), ()
+        np.maximum(diagonals(self._sums), 0, out=diagonals(self._sums))
+        self.n = (before.n + n) * left[..., 0]
+        self._zeros = np.maximum(before._zeros + zeros, 0) * left
         self.renew()
         theta = self._solution[..., d:, :]
         errors = z[..., d:] - z[..., :d] @ theta.mT
-        residual = before._residual(theta) + _weighted_sums(np.square(errors), weights)
-        self._set_residual(residual * left[..., None])
+        residual = before._residual_of(theta, before.V) + (
+            np.square(errors) * weights[..., None]
+        ).sum(axis=-2)
+        self._set_residual(residual * left)
 
     def decay(self, factor: FloatArray | float) -> None:
         """Weigh all observations down by a factor from 0 to 1, (*batch) or (*batch, M)."""
@@ -316,36 +310,64 @@ class Posterior:
             self.separate()
         else:
             each = each[..., None]
-        row = each[..., None]
-        self.n, self._uses, seen = self.n * each, self._uses * row, self.seen()
-        self._sums, self._weights = self._sums * row[..., None], self._weights.copy()
-        self._last_weights()[...] *= row
-        self._seen = self._seen + (seen - self.seen())  # those whose weight is 0 by now
+        row, d = each[..., None], self.dim
+        self.n, self._due = self.n * each, np.maximum(self._due * each, _TINY)
+        self._sums, self._recent = self.sums() * row[..., None], ()
+        self._zeros = self._zeros * row
         self._squares, self._precision = self._squares * row, self._precision * row
-        self._solution = self._solution.copy()
-        self.W[...] /= np.sqrt(row[..., None])  # the prior fades with the sums
+        theta = self._solution[..., d:, :]
+        self._solution = np.concatenate((self.W / np.sqrt(row[..., None]), theta), axis=-2)
         self._growth, self.version = self._growth / row, self.version + 1
-        if not self.prior.relative:  # but this one does not
+        if isinstance(self.prior, Fixed):
             self.renew()
-        elif largest(self._growth) > self._review_at:
+        elif largest(self._growth) > self._much:  # other priors fade with the sums
             self._review()
+
+    def separate(self) -> None:
+        """Give every objective a V and an S of its own."""
+        M, d, axis = self.objectives, self.dim, len(self.batch)
+        if self.n.shape[-1] == M:
+            return
+        for name in ("n", "_zeros", "_precision", "_growth", "_learned", "_due"):
+            setattr(self, name, np.repeat(getattr(self, name), M, axis))
+        self._sums, self._recent = self.sums(), ()
+        own = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
+        self._sums = np.array(self._sums[..., 0, own[:, :, None], own[:, None]], order="C")
+        self._solution = np.array(self._solution[..., 0, own, :], order="C")
+        self._squares, self._mean = self._squares.mT, self._mean.swapaxes(-2, -3)
+        self.version += 1
+
+    def sums(self, where: Any = ...) -> FloatArray:
+        """Return the sums of z z' for z = (x, y), (*batch, G, d + m, d + m), or some of them."""
+        if not self._recent:
+            return np.asarray(self._sums[where])
+        rows = self._recent_rows()[where]
+        return np.asarray(self._sums[where] + rows.mT @ rows)
+
+    def _diagonal(self) -> FloatArray:
+        """Return the sums of z^2, (*batch, G, d + m)."""
+        return np.asarray(diagonals(self._sums) + np.square(self._recent_rows()).sum(axis=-2))
+
+    def _recent_rows(self) -> FloatArray:
+        """Return the observations that the sums lack, (*batch, G, n, d + m)."""
+        rows = np.array(self._recent).reshape(-1, *self._sums.shape[:-1])
+        return rows.transpose(*range(1, rows.ndim - 1), 0, rows.ndim - 1)
+
+    def _by_objective(self, array: FloatArray) -> FloatArray:
+        """Return an array (*batch, G, m, ...) as (*batch, M, ...)."""
+        return array.reshape(*self.batch, self.objectives, *array.shape[len(self.batch) + 2 :])
 
     # A prior that is learned
 
     @property
     def due(self) -> bool:
         """Whether so much has been observed that the prior has to be learned anew."""
-        if self._groups is None or self._updates < self._look_at:
-            return False
-        wanted = math.ceil(smallest(np.asarray(self._due - self.seen())))
-        self._look_at = self._updates + wanted
-        return wanted <= 0
+        return self._groups is not None and largest(self.n - self._due) >= 0
 
     @property
     def informed(self) -> BoolArray:
         """Whose estimates rest on something, (*batch, G): once a learned prior was learned."""
-        known = self._groups is None or self._due > _FIRST_LOOK
-        return np.broadcast_to(known, self.n.shape)
+        return np.asarray((self._learned != _evidence.START).any(axis=-1) | (self._groups is None))
 
     def evidence(self) -> FloatArray:
         """Return the precisions of a learned prior that the sums make most likely, (..., M, d).
@@ -353,213 +375,133 @@ class Posterior:
         Where it is not due, those in force.
         """
         assert self._groups is not None
-        due, d, precisions = self.seen() >= self._due, self.dim, self._learned.copy()
-        sums = self.sums(due)  # of one objective each
-        V, b, y2 = sums[:, :d, :d], sums[:, d, :d], sums[:, d, d]
+        due, d, precisions = self.n >= self._due, self.dim, self._learned.copy()
+        part = self._part(due)
+        b, y2 = part._sums[..., d, :d], part._sums[..., d, d]
         precisions[due] = _evidence.precisions(
-            *(V, b, y2, self.n[due], self.uses()[due], self._groups),
-            lambda theta: self._residual(theta[:, None], due, V)[:, 0],
-        )
+            *(part.V, b, y2, part.n, part.uses, self._groups),
+            lambda theta: part._residual_of(theta[..., None, :], part.V)[..., 0],
+        )[:, 0]
         return precisions
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over the precisions of a learned prior, (..., M, d), where it is due.
 
-        It is due again when as many observations more have come, or as what fades has left.
+        It is due again when n is twice what will be left of what it is now.
         """
-        seen = self.seen()
-        due = np.asarray(seen >= self._due)
-        later = np.ceil(seen + np.maximum(np.minimum(seen, self.n), 1.0))
-        self._due, self._look_at = np.where(due, later, self._due), 0
+        due = np.asarray(self.n >= self._due)
+        self._due = np.where(due, np.maximum(2 * self.n, self.n + 1), self._due)
         self._learned = np.where(due[..., None], precisions, self._learned)
-        self.renew(due)
+        self._change_part(due, Posterior.renew)
 
-    # Sums
+    # W and theta, made anew
 
-    def sums(self, where: Any = ...) -> FloatArray:
-        """Return the sums of z z' for z = (x, y), (*batch, G, d + m, d + m), or some of them.
-
-        m is M where objectives share a V, else 1.
-        """
-        if not self._held:
-            return np.asarray(self._sums[where])
-        rows, weights = self._by_group(self._rows[..., : self._held, :]), self._last_weights()
-        return np.asarray(self._sums[where] + outer_sums(rows[where], weights[where]))
-
-    def uses(self) -> FloatArray:
-        """Return the weight of the observations in which features are not zero, (*batch, G, d)."""
-        used = self._rows[..., None, : self._held, : self.dim] != 0
-        return self._uses + _weighted_sums(used, self._last_weights())
-
-    def seen(self) -> FloatArray:
-        """Return how many observations there were, (*batch, G), whatever they weigh by now."""
-        return np.asarray(self._seen + np.sign(self._last_weights()).sum(axis=-1))
-
-    def _diagonal(self, where: Any = ...) -> FloatArray:
-        """Return the sums of squares of features, (*batch, G, d), or some of them."""
-        weights = self._last_weights()
-        rows = self._rows[..., None, : self._held, : self.dim]
-        rows = np.broadcast_to(rows, (*weights.shape, self.dim))[where]
-        last = _weighted_sums(np.square(rows), weights[where])
-        return np.asarray(diagonals(self._sums)[..., : self.dim][where] + last)
-
-    def _last_weights(self) -> FloatArray:
-        """Return the weights of the last observations, (*batch, G, n)."""
-        return self._weights[..., : self._held, :].mT
-
-    def _set_sums(self, sums: FloatArray, uses: FloatArray, seen: FloatArray) -> None:
-        """Replace the sums over all observations."""
-        self._sums, self._uses, self._seen = sums, uses, seen
-        if self._held:
-            self._rows, self._held = np.zeros_like(self._rows), 0
-            self._weights = np.ones_like(self._weights)
-
-    def separate(self) -> None:
-        """Give every objective a V and an S of its own."""
-        M, d, axis = self.objectives, self.dim, len(self.batch)
-        if self.apart or M == 1:
-            return
-        for name in ("n", "_uses", "_seen", "_due", "_learned", "_precision", "_growth"):
-            setattr(self, name, np.repeat(getattr(self, name), M, axis))
-        own = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
-        sums, solution = self._sums[..., 0, own[:, :, None], own[:, None]], self._solution
-        self._sums, self._weights = np.array(sums, order="C"), np.repeat(self._weights, M, axis=-1)
-        self._solution = np.array(solution[..., 0, own, :], order="C")
-        self._squares, self._mean = self._squares.mT, self._mean.swapaxes(-2, -3)
-        self.version += 1
-
-    def _shared_weights(self, weights: FloatArray) -> FloatArray:
-        """Return weights (..., M) as sums have them, (..., G); where they differ, G will be M."""
-        if not self.apart and (weights != weights[..., :1]).any():
-            self.separate()
-        return weights if self.apart else weights[..., :1]
-
-    def _by_group(self, z: FloatArray) -> FloatArray:
-        """Return observations (x, y), (*batch, n, d + M), as sums have them: (..., G, n, d + m)."""
-        if not self.apart:
-            return z[..., None, :, :]
-        x, y = z[..., None, :, : self.dim], z[..., self.dim :].mT[..., None]
-        return np.concatenate((np.broadcast_to(x, (*y.shape[:-1], self.dim)), y), axis=-1)
-
-    def _by_objective(self, array: FloatArray) -> FloatArray:
-        """Return an array (*batch, G, m, ...) as (*batch, M, ...)."""
-        return array.reshape(*self.batch, self.objectives, *array.shape[len(self.batch) + 2 :])
-
-    # The solution, made anew from the sums
-
-    def renew(self, where: Any = ...) -> None:
-        """Make W and theta anew from the sums: all, or some."""
-        precision, sums, d = self._target_precision(where), self.sums(where), self.dim
-        V, b, W = sums[..., :d, :d], sums[..., d:, :d], inverse_root(sums[..., :d, :d], precision)
-        stated = self.prior.means(self.objectives, d).reshape(self._mean.shape[-3:])
-        mean = np.broadcast_to(stated, self._mean.shape)[where]
-        theta = _solved(W, V, b, mean)
+    def renew(self) -> None:
+        """Make W and theta anew from the sums."""
+        sums, d = self.sums(), self.dim
+        precision = self._fitting_precision(diagonals(sums)[..., :d], self.n)
+        W = inverse_root(sums[..., :d, :d], precision)
+        self._solve(sums, W, precision, np.zeros_like(self._mean) if self._flat else self._mean)
         if self._flat:
-            mean, theta = theta, _solved(W, V, b, theta)
-        residual = np.maximum(self._residual(theta, where, V), 0)
-        squares = residual + _penalty(theta - mean, precision)
+            self._solve(sums, W, precision, self._solution[..., d:, :])
         self._complete, self.version = not self._flat, self.version + 1
-        solution, growth = np.concatenate((W, theta), axis=-2), np.ones((*precision.shape[:-1], 1))
-        self._replace_arrays(where, _RENEWED, solution, squares, mean, precision, growth)
 
-    def _target_precision(self, where: Any = ...) -> FloatArray:
-        """Return the Lambda that fits the sums."""
-        return self._precision_for(self._diagonal(where), self.n[where], where)
+    def _centre(self) -> None:
+        """Make estimates the mean of the prior: they lose its pull."""
+        self._solve(self.sums(), self.W, self._precision, self._solution[..., self.dim :, :])
 
-    def _precision_for(self, squares: FloatArray, n: FloatArray, where: Any = ...) -> FloatArray:
+    def _solve(
+        self, sums: FloatArray, W: FloatArray, precision: FloatArray, mean: FloatArray
+    ) -> None:
+        """Take over W, Lambda and m0, and the estimates that follow from them and the sums."""
+        V, b = sums[..., : self.dim, : self.dim], sums[..., self.dim :, : self.dim]
+        theta = mean + ((b - mean @ V) @ W.mT) @ W
+        residual = self._residual_of(theta, V)
+        self._solution = np.concatenate((W, theta), axis=-2)
+        self._mean, self._precision, self._growth = mean, precision, np.ones_like(self._growth)
+        self._set_residual(residual)
+
+    def _fitting_precision(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return the Lambda that fits n observations and their sums of squares (..., d)."""
         if isinstance(self.prior, Learned):
-            return np.asarray(self._learned[where])
+            return self._learned
         sizes = squares / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), squares)
 
-    def _residual(
-        self, theta: FloatArray | None = None, where: Any = ..., V: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the squares of residuals, (..., m), of other estimates (..., m, d) too.
+    @property
+    def _residual(self) -> FloatArray:
+        """The squares of residuals, (*batch, G, m)."""
+        change = self._solution[..., self.dim :, :] - self._mean
+        return np.asarray(self._squares - _penalty(change, self._precision))
 
-        No difference of large sums.
-        """
-        now, mean = self._solution[..., self.dim :, :][where], self._mean[where]
-        precision = self._precision[where]
-        squares = np.asarray(self._squares[where] - _penalty(now - mean, precision))
-        if theta is None:
-            return squares
-        V = self.V[where] if V is None else V
-        change, pull = theta - now, precision[..., None, :] * (now - mean)  # b - V theta
-        return squares + dot(change @ V, change) - 2 * dot(change, pull)
+    def _residual_of(self, theta: FloatArray, V: FloatArray) -> FloatArray:
+        """Return what they are of other estimates (..., m, d): no difference of large sums."""
+        now = self._solution[..., self.dim :, :]
+        change, pull = theta - now, self._precision[..., None, :] * (now - self._mean)
+        return self._residual + dot(change @ V, change) - 2 * dot(change, pull)
 
     def _set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (*batch, G, m)."""
-        theta = self._solution[..., self.dim :, :]
-        self._squares = np.maximum(residual, 0) + _penalty(theta - self._mean, self._precision)
+        change = self._solution[..., self.dim :, :] - self._mean
+        self._squares = np.maximum(residual, 0) + _penalty(change, self._precision)
 
-    def _set_new_precisions(self, x: FloatArray, weight: Any) -> None:
-        """Give features (*batch, d) that are seen for the first time the precision they want."""
-        weight = 1.0 if weight is None else weight
-        squares, seen = weight * np.square(x)[..., None, :], self._precision > _UNSEEN
+    def _set_new_precisions(self, x: FloatArray) -> None:
+        """Give features (*batch, G, d) that are seen for the first time the precision they want."""
+        squares, seen = np.square(x), self._precision > _UNSEEN
         new = (squares > _TINY) & ~seen
         self._complete = bool((seen | new).all())
-        if not np.count_nonzero(new):
-            return
-        assert not isinstance(self.prior, Learned)
-        n = self.n[..., None] + weight
-        wanted = self.prior.precisions(squares / np.where(n > 0, n, 1.0), squares)
-        self._precision = np.where(new, wanted, self._precision)
-        self._solution = self._solution.copy()  # W has nothing else in their rows and columns
-        diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
+        if np.count_nonzero(new):
+            wanted = self._fitting_precision(squares, self.n)
+            self._precision = np.where(new, wanted, self._precision)
+            self._solution = self._solution.copy()  # W has nothing else in their rows and columns
+            diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
 
     def _review(self) -> None:
-        """Centre a flat prior; renew where the prior no longer fits, or digits were lost.
-
-        While each observation may bring a new direction, centring can wait.
-        """
-        slack = _MAX_PRECISION_RATIO if self._groups is None else _MAX_LEARNED_RATIO
-        grown, stale = (self._growth[..., 0] > much for much in (self._review_at, _MAX_SHRINKAGE))
-        where: Any = ... if grown.all() else grown
-        unfit = self._target_precision(where) > slack * self._precision[where]
-        stale[where] |= unfit.any(axis=-1)
-        ripe = grown & (self.n >= self.dim)
-        if self._flat and np.count_nonzero(ripe):
-            self._centre(ripe)  # parts lie in memory alike, whether they are all or not
+        """Where much was learned or has faded, centre a flat prior; renew where it does not fit."""
+        growth = self._growth[..., 0]
+        grown = growth > self._much
+        fitting = self._fitting_precision(self._diagonal()[..., : self.dim], self.n)
+        unfit = (fitting > _MAX_FADING[not self._flat] * self._precision).any(axis=-1)
+        unfit |= growth > _MAX_SHRINKAGE
         self._growth = np.where(grown[..., None], 1.0, self._growth)
-        if np.count_nonzero(stale):
-            self.renew(stale)
+        self._change_part(grown & unfit, Posterior.renew)
+        if self._flat:
+            self._change_part(grown & ~unfit & (self.n >= self.dim), Posterior._centre)
 
-    def _centre(self, where: Any = ...) -> None:
-        """Make estimates the mean of a flat prior: they lose its pull."""
-        sums, d, W = self.sums(where), self.dim, self.W[where]
-        mean = self._solution[..., d:, :][where]
-        pull = sums[..., d:, :d] - mean @ sums[..., :d, :d]
-        change = (pull @ W.mT) @ W
-        squares = np.maximum(self._residual(None, where) - dot(change, pull), 0)
-        solution = np.concatenate((W, mean + change), axis=-2)
-        self._replace_arrays(where, ("_mean", "_squares", "_solution"), mean, squares, solution)
+    def _part(self, where: BoolArray) -> Self:
+        """Return some, (*batch, G), as posteriors of a batch (n,) with G = 1."""
+        part = self.copy()
+        part.batch = (int(np.count_nonzero(where)),)
+        for name in ARRAYS:
+            setattr(part, name, getattr(self, name)[where][:, None])
+        part._sums, part._recent = self.sums(where)[:, None], ()
+        return part
 
-    def _replace_arrays(self, where: Any, names: tuple[str, ...], *arrays: FloatArray) -> None:
-        """Replace arrays, or their parts for some."""
-        for name, array in zip(names, arrays, strict=True):
-            whole = np.array(array if where is ... else getattr(self, name))
-            whole[where] = array
-            setattr(self, name, whole)
+    def _change_part(self, where: BoolArray, change: Callable[["Posterior"], None]) -> None:
+        """Let a method change W and theta of some, (*batch, G), as it would change them alone."""
+        if where.all():
+            change(self)
+        elif where.any():
+            part = self._part(where)
+            change(part)
+            for name in _RENEWED:
+                whole = getattr(self, name).copy()
+                whole[where] = getattr(part, name)[:, 0]
+                setattr(self, name, whole)
+            self.version, self._complete = part.version, self._complete and part._complete
 
     # Copies and files
 
-    def frozen(self) -> Self:
-        """Return a view of what is known now, which nothing changes any more."""
+    def copy(self) -> Self:
+        """Return a posterior that goes on by itself."""
         other = object.__new__(type(self))
         other.__dict__ = self.__dict__.copy()
         return other
 
-    def copy(self) -> Self:
-        """Return a posterior that goes on by itself."""
-        other = self.frozen()
-        other.__dict__ |= {name: getattr(self, name).copy() for name in ARRAYS + _LAST}
-        return other
-
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
-        return {name.strip("_"): np.array(getattr(self, name)) for name in ARRAYS + _LAST + _COUNTS}
+        state = {name.strip("_"): np.array(getattr(self, name)) for name in (*ARRAYS, "_updates")}
+        return state | {"recent": self._recent_rows()}
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of an equal posterior gave, to the bit."""
@@ -569,30 +511,15 @@ class Posterior:
         other = Posterior(self.dim, self.objectives, prior=self.prior, batch=self.batch)
         if arrays["n"].shape[-1:] == (self.objectives,):
             other.separate()
-        for name in ARRAYS + _LAST + _COUNTS:
-            kept, array = np.asarray(getattr(other, name)), arrays[name.strip("_")]
+        for name in ARRAYS:
+            kept, array = getattr(other, name), arrays[name.strip("_")]
             check_shape(array, name.strip("_"), kept.shape)
-            loaded = array.astype(kept.dtype)
-            setattr(other, name, int(loaded) if name in _COUNTS else loaded)
-        other.version = self.version + 1
+            setattr(other, name, array.astype(np.float64))
+        recent = np.moveaxis(arrays["recent"].astype(np.float64), -2, 0)
+        check_shape(recent, "recent", (len(recent), *other._sums.shape[:-1]))
+        other._recent = tuple(recent)
+        other._updates, other.version = int(arrays["updates"]), self.version + 1
         self.__dict__ = other.__dict__
-
-
-def _refuse(x: FloatArray, y: FloatArray, rewards: str) -> NoReturn:
-    """Say what is wrong with observations that cannot be learned."""
-    floats(x, "features", shape=x.shape)
-    floats(y, rewards, shape=y.shape)
-    raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
-
-
-def _weighted_sums(rows: FloatArray | BoolArray, weights: FloatArray) -> FloatArray:
-    """Return the sums (..., G, d) of rows (..., 1, n, d) by weights (..., G, n)."""
-    return np.asarray((rows * weights[..., None]).sum(axis=-2))
-
-
-def _solved(W: FloatArray, V: FloatArray, b: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the estimates (..., m, d) for a prior with this mean."""
-    return np.asarray(mean + ((b - mean @ V) @ W.mT) @ W)
 
 
 def _penalty(change: FloatArray, precision: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ one observation of a unit feature), and a mean.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,20 +24,6 @@ _UNSEEN = 1e-120
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
-
-
-class StatedPrior(Protocol):
-    """What a posterior asks of a prior that learns nothing."""
-
-    @property
-    def relative(self) -> bool:
-        """Whether the precision is relative to the sums, and fades with them."""
-
-    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """Return Lambda (..., d), given the mean squares of features and the diagonal of V."""
-
-    def means(self, objectives: int, dim: int) -> FloatArray:
-        """Return the mean of the parameters, (M, d)."""
 
 
 @final
@@ -58,19 +44,10 @@ class Flat:
     array([[1., 2.]])
     """
 
-    @property
-    def relative(self) -> bool:
-        """Whether the precision is relative to the sums: yes."""
-        return True
-
     def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
         """Return Lambda (..., d)."""
         sizes = np.where(squares > 0, squares, _UNSEEN)
         return np.asarray(np.maximum(_FLAT * sizes, _ROUNDING * diagonal))
-
-    def means(self, objectives: int, dim: int) -> FloatArray:
-        """Return the mean of the parameters: zero."""
-        return np.zeros((objectives, dim))
 
 
 @final
@@ -105,11 +82,6 @@ class Fixed:
             raise ValueError(f"precision: expected numbers above 0, got {self.precision!r}")
         object.__setattr__(self, "precision", _plain(precision))
         object.__setattr__(self, "mean", _plain(_numbers(self.mean, "mean", axes=2)))
-
-    @property
-    def relative(self) -> bool:
-        """Whether the precision is relative to the sums: no."""
-        return False
 
     def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
         """Return Lambda (..., d)."""
@@ -173,11 +145,6 @@ class Learned:
             raise ValueError(f"groups: expected numbers from 0, none left out, got {self.groups!r}")
         object.__setattr__(self, "groups", tuple(groups.tolist()))
 
-    @property
-    def relative(self) -> bool:
-        """Whether the precision is relative to the sums: it fades with them until it is renewed."""
-        return True
-
     def members(self, dim: int) -> IntArray:
         """Return the group of each feature, (d,)."""
         if self.groups is None:
@@ -188,12 +155,8 @@ class Learned:
             )
         return np.array(self.groups, dtype=np.int64)
 
-    def means(self, objectives: int, dim: int) -> FloatArray:
-        """Return the mean of the parameters: zero."""
-        return np.zeros((objectives, dim))
 
-
-Prior = StatedPrior | Learned
+Prior = Flat | Fixed | Learned
 
 
 def _numbers(value: ArrayLike, name: str, *, axes: int) -> FloatArray:
