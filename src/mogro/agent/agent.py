@@ -57,7 +57,7 @@ from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import LARGEST, Objective
 from mogro.agent.reconfiguration import find_changes
-from mogro.agent.report import LastArms, make_parts, make_report
+from mogro.agent.report import make_parts, make_report
 from mogro.agent.request import (
     Clock,
     Request,
@@ -838,21 +838,15 @@ class Agent:
     ) -> dict[str, str]:
         """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
         with self._store.current():
-            state, offered = self._state.freeze(), self._last_arms()
+            state, last = self._state.freeze(), self._last_with_arms()
         known, certain = None, None
-        if offered is not None:
-            context = offered.context
-            known = self.estimate(offered.ids, offered.features, context=context)
-            certain = self.front(
-                offered.ids, offered.features, context=context, confidence=confidence, noise=noise
-            )
-        return make_parts(
-            state,
-            alarms=find_alarms(state, self._refused),
-            offered=offered,
-            estimates=known,
-            front=certain,
-        )
+        if last is not None:
+            arms = last.inputs.arms
+            ids, raw, context = list(arms.ids), arms.raw, arms.context
+            known = self.estimate(ids, raw, context=context)
+            certain = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
+        alarms = find_alarms(state, self._refused)
+        return make_parts(state, alarms=alarms, last=last, estimates=known, front=certain)
 
     def front(
         self,
@@ -1286,8 +1280,8 @@ class Agent:
             return past
         return make_log(past.freeze(), None, max_arms=0, rewards="learned")
 
-    def _last_arms(self) -> LastArms | None:
-        """Return the arms on offer at the last decision that has them on record."""
+    def _last_with_arms(self) -> Decision | None:
+        """Return the last decision that has the arms on offer on record, as they are seen now."""
         ledger = self._state.ledger
         rows = ledger.live()
         recorded = rows[ledger.column("offer")[rows] > 0]
@@ -1296,8 +1290,7 @@ class Agent:
         decision = self.decision(ledger.ids[recorded[-1]]).decision
         if decision.event.evidence is None or decision.config.features != self.config.features:
             return None
-        arms = decision.inputs.arms
-        return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)
+        return decision
 
     def _check_step(self, time: float, now: float | None) -> None:
         """Refuse a time far from the latest so far; what a caller gave as now, or left out."""

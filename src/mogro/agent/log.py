@@ -75,13 +75,8 @@ Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
 _NOTHING_KNOWN = (None,) * 6  # of a decision, by a journal
-_FLAGS = {
-    "exploring": EXPLORED,
-    "uniform": UNIFORM,
-    "grouped": GROUPED,
-    "observed": OBSERVED,
-    "holdout": HOLDOUT,
-}
+_FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
+_FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
 
 
 def need_arrow() -> Any:
@@ -112,31 +107,22 @@ def make_log(
         for n in range(0, max(len(places), 1), _ROWS)
     ]
 
-    def column(name: str) -> dict[str, Any]:
-        return {name: pa.chunked_array([columns[name] for columns in known])}
-
+    untimed = block.flags & TIMED == 0
     columns: dict[str, Any] = {
         "id": pa.array(_in_utf8(ids), pa.string()),
-        "time": pa.array(block.time, mask=block.flags & TIMED == 0),
+        "time": pa.array(block.time, mask=untimed),
         "arm": pa.array(_in_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        **column("basis"),
         "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
-        **column("context"),
         "record": pa.array([text or None for text in records], pa.string()),
         "context_record": pa.array([text or None for text in contexts], pa.string()),
         "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
-        **column("propensity"),
-        **column("propensity_error"),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
-        "start": pa.array(block.start, mask=(block.flags & TIMED == 0) | np.isinf(block.start)),
+        "start": pa.array(block.start, mask=untimed | np.isinf(block.start)),
         "active": pa.array(np.isfinite(block.start)),
-        **column("offered"),
-        **column("offered_features"),
-        **column("offered_records"),
-        **column("offered_estimates"),
+        **{name: pa.chunked_array([each[name] for each in known]) for name in known[0]},
     }
     values, status = _outcomes(state, block, rewards)
     for m, name in enumerate(objective_set.names):
@@ -144,8 +130,15 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    latest = None if state.time == -math.inf else state.time
-    about = _metadata(state.config) | {"rewards": rewards, "time": latest}
+    about = {
+        "version": VERSION,
+        "objectives": to_plain(state.config.objectives),
+        "dim": state.config.features.dim,
+        "epsilon": state.config.epsilon,
+        "features": _features(state.config),
+        "rewards": rewards,
+        "time": None if state.time == -math.inf else state.time,
+    }
     if written is not None:
         about["versions"] = [_features(config) for config in written.versions]
     return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
@@ -337,16 +330,6 @@ def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray,
     late = came & (block.state == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
     return values, names[np.where(late, len(STATUS), block.state)]
-
-
-def _metadata(config: AgentConfig) -> dict[str, Any]:
-    return {
-        "version": VERSION,
-        "objectives": to_plain(config.objectives),
-        "dim": config.features.dim,
-        "epsilon": config.epsilon,
-        "features": _features(config),
-    }
 
 
 def read_metadata(schema: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +11,14 @@ from mogro._drawing import Series, bars, lines, regions
 from mogro._intervals import ConfidenceInterval, are_rates
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
+from mogro.agent.decision import Decision
 from mogro.agent.lift import lifts, mean_interval
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
-from mogro.agent.views import Estimates, Front
+from mogro.agent.views import Estimates, Front, activity
 from mogro.pareto import effective_front
 
 _MAX_DRAWN = 20  # arms that are drawn one by one, where there are more
@@ -29,20 +29,11 @@ _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that th
 _RARE = ("missing", "late", "unmet", "withdrawn")
 
 
-class LastArms(NamedTuple):
-    """Arms on offer to the last decision: its id, theirs, features (K, A), the context if any."""
-
-    decision: str
-    ids: list[str]
-    features: FloatArray
-    context: FloatArray | None
-
-
 def make_parts(
     state: State,
     *,
     alarms: Sequence[Alarm],
-    offered: LastArms | None,
+    last: Decision | None,
     estimates: Estimates | None,
     front: Front | None = None,
 ) -> dict[str, str]:
@@ -54,8 +45,8 @@ def make_parts(
         What the agent knows, and the decisions that it holds.
     alarms
         What should be looked at.
-    offered
-        Arms on offer to the last decision, if they are known.
+    last
+        The last decision whose arms on offer are known.
     estimates
         Of these arms.
     front
@@ -64,13 +55,13 @@ def make_parts(
     held = HeldDecisions(state)
     arms, listed = _arms(held, estimates, front)
     not_drawn = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
-    note = _NO_ARMS if offered is None else _arms_note(offered)
+    note = _NO_ARMS if last is None else _arms_note(last)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
         "warnings": _page.messages([*(alarm.words for alarm in alarms), *not_drawn]),
         "lift": _lift(held),
-        "lead": _page.text(_activity_summary(state)),
+        "lead": f"{activity(state)}; {len(held):,} decisions are held and on this page.",
         "objectives": _objectives(held),
         "rewards": _over_time(held, held.rewards, "{} over time"),
         "arms_note": _page.text(note),
@@ -87,17 +78,6 @@ def make_report(parts: Mapping[str, str]) -> str:
     """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
     body = _page.fill(Path(__file__).with_name("report.html"), **parts)
     return _page.page("How the agent is doing", body)
-
-
-def _activity_summary(state: State) -> str:
-    """Say how much has happened so far, also of what is no longer held."""
-    counted, ledger = state.counters, state.ledger
-    return (
-        f"{counted.decisions:,} decisions so far, {counted.explored:,} of them to explore; "
-        f"{len(ledger) - ledger.done:,} wait for rewards, {len(ledger):,} are held and "
-        f"on this page. {counted.learned + counted.defaulted:,} rewards were learned, "
-        f"{counted.defaulted:,} of them as defaults."
-    )
 
 
 class HeldDecisions:
@@ -194,12 +174,10 @@ def _lift(held: HeldDecisions) -> str:
     return f"<h2>What the agent adds</h2>{table}"
 
 
-def _arms_note(offered: LastArms) -> str:
-    where = "" if offered.context is None else ", in its context"
-    return (
-        f"Arms on offer are those of the last decision, {offered.decision!r}{where}: "
-        f"{len(offered.ids):,} of them."
-    )
+def _arms_note(last: Decision) -> str:
+    where = "" if last.inputs.arms.context is None else ", in its context"
+    arms = f"{len(last.inputs.arms):,} of them"
+    return f"Arms on offer are those of the last decision, {last.id!r}{where}: {arms}."
 
 
 def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:

@@ -216,12 +216,17 @@ def html(state: State) -> str:
 
 
 def _heading(state: State) -> str:
-    counters, ledger = state.counters, state.ledger
     policy = " ".join(repr(state.config.policy).split())
     policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
+    return f"Agent: {policy}, {activity(state)}"
+
+
+def activity(state: State) -> str:
+    """Say how much has happened so far, also of what is no longer held."""
+    counters, ledger = state.counters, state.ledger
     learned = counters.learned + counters.defaulted
     return (
-        f"Agent: {policy}, {counters.decisions} decisions ({counters.explored} to explore), "
+        f"{counters.decisions} decisions ({counters.explored} to explore), "
         f"{len(ledger) - ledger.done} pending, {learned} rewards learned "
         f"({counters.defaulted} defaults)"
     )

@@ -22,19 +22,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from mogro.agent import events
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.agent.events import (
-    Activated,
-    Decided,
-    Event,
-    Expired,
-    PriorLearned,
-    Reconfigured,
-    Rewarded,
-    Voided,
-    Withdrawn,
-)
+from mogro.agent.events import Event, PriorLearned, Reconfigured, Voided
 from mogro.agent.journal.snapshots import Snapshots, new_draft
 from mogro.agent.journal.tables import Journal, event_rows, find_mentions
 from mogro.agent.state.snapshot import join
@@ -43,7 +34,9 @@ from mogro.agent.state.state import State
 T = TypeVar("T")
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
-_CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
+_CAN_BE_VOID = (
+    *(events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired),
+)
 _PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
@@ -55,13 +48,6 @@ class PendingCall:
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
-
-    def outcome(self) -> Any:
-        """Return the result, or raise the error."""
-        assert self.done
-        if self.error is not None:
-            raise self.error
-        return self.result
 
 
 class CommitQueue:
@@ -99,7 +85,7 @@ class CommitQueue:
         self._valid = False  # else the state is to be read from the journal
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
-        self._fresh: list[Event] = []  # applied in this round, not yet committed
+        self._uncommitted: list[Event] = []  # applied in this round
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
             self._catch_up()
@@ -134,7 +120,9 @@ class CommitQueue:
                 with self._turn:
                     self._leader = None
                     self._turn.notify_all()
-        result: T = call.outcome()
+        if call.error is not None:
+            raise call.error
+        result: T = call.result
         return result
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
@@ -157,7 +145,7 @@ class CommitQueue:
         self._valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
-            self._fresh.append(event)
+            self._uncommitted.append(event)
         self._valid = True
         return result
 
@@ -339,16 +327,16 @@ class CommitQueue:
         with self._lock:
             ending = False
             self._check_open()
-            self._fresh = []
+            self._uncommitted = []
             try:
                 self._take_lock()
                 state = self.state
                 if state.config.retention is not None and state.ledger.released is None:
                     state.ledger.released = []
                 yield state
-                if self._fresh:
-                    first = self.state.position - len(self._fresh) + 1
-                    self._journal.append(event_rows(first, self._fresh))
+                if self._uncommitted:
+                    first = self.state.position - len(self._uncommitted) + 1
+                    self._journal.append(event_rows(first, self._uncommitted))
                 ending = True
                 self._journal.commit()
             except BaseException as error:
@@ -374,22 +362,22 @@ class CommitQueue:
     def _finish(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
-        self._fresh = []
+        self._uncommitted = []
 
     def _undo(self) -> None:
-        if self._fresh:
+        if self._uncommitted:
             self._valid = False
-            self._fresh = []
+            self._uncommitted = []
         self._snapshots.cancel()
         self._journal.rollback()
 
     def _carry_out(self, call: PendingCall) -> None:
         call.result = call.error = None
-        before = len(self._fresh)
+        before = len(self._uncommitted)
         try:
             call.result = call.work()
         except Exception as error:
-            if not self._valid or len(self._fresh) > before:
+            if not self._valid or len(self._uncommitted) > before:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
@@ -472,8 +460,8 @@ class CommitQueue:
 
 def _voids(journal: Journal, after: int) -> Voids:
     """Return the events that were voided after a position."""
-    events = journal.read(after, lambda _, kind: kind == Voided.__name__)
-    return {event.position: place for place, event in events if isinstance(event, Voided)}
+    said = journal.read(after, lambda _, kind: kind == Voided.__name__)
+    return {event.position: place for place, event in said if isinstance(event, Voided)}
 
 
 def _replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
