@@ -79,54 +79,46 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
 
 def check_consistent(logged: ImportedLog, state: State) -> None:
     """Refuse a log that says something else of decisions that are known."""
-    ledger, objective_set = state.ledger, state.objective_set
-    for each in logged.decisions:
-        decision = each.event.decision
-        row = ledger.rows.get(decision.id)
-        if row is None:
-            continue
-        here, (block, i) = ledger.decided(row), ledger.readable(row)
-        _check(each, "arm", decision.arm, utf8(here.arm))
-        _check(each, "features", decision.features.tolist(), here.features.tolist())
-        _check(each, "time", decision.time, here.time)
-        for name, value in each.event.values.items():
-            m, status = objective_set.index[name], each.status[name]
-            known: float | None = block.values.item(i, m)
-            came = known == known and objective_set.revise[m] is None
-            if status == "defaulted" and block.state.item(i, m) == DEFAULTED:
-                usual = objective_set.defaults[m]
-                known = state.defaults.get((block.number.item(i), name), usual)
-                _check(each, f"reward_{name}", value, known)
-            elif status == "learned" and came:
-                _check(each, f"reward_{name}", value, known)
+    for decision in logged.decisions:
+        for _ in import_events(decision, state):
+            pass
 
 
 def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
-    """Yield what a state does not know yet of a decision in a log; first the decision itself."""
-    event, id = logged.event, logged.event.decision.id
-    row = state.ledger.rows.get(id)
+    """Yield what a state does not know yet of a decision in a log; first the decision itself.
+
+    One that says something else than what is known under its id is refused.
+    """
+    event, decision, ledger = logged.event, logged.event.decision, state.ledger
+    row = ledger.rows.get(decision.id)
     if row is None:
-        theta = state.learner.theta
-        believed = event.decision._replace(estimates=theta @ event.decision.features)
-        yield event._replace(decision=believed)
+        estimates = state.learner.theta @ decision.features
+        yield event._replace(decision=decision._replace(estimates=estimates))
         if logged.start is not None and "pending" in event.status.values():
-            yield Activated(id, logged.start)
+            yield Activated(decision.id, logged.start)
         return
-    block, i = state.ledger.readable(row)
-    states, values = block.state[i].tolist(), block.values[i].tolist()
+    known, (block, i) = ledger.decided(row), ledger.readable(row)
+    _check(decision.id, "arm", decision.arm, utf8(known.arm))
+    _check(decision.id, "features", decision.features.tolist(), known.features.tolist())
+    _check(decision.id, "time", decision.time, known.time)
     for name, value in event.values.items():
-        m = state.objective_set.index[name]
-        if logged.status[name] == "learned" and values[m] != value:
-            yield Rewarded(id, {name: value}, event.times.get(name))
+        m, status, there = state.objective_set.index[name], logged.status[name], block.values[i]
+        if status == "defaulted" and block.state[i, m] == DEFAULTED:
+            usual = state.objective_set.defaults[m]
+            default = state.defaults.get((block.number.item(i), name), usual)
+            _check(decision.id, f"reward_{name}", value, default)
+        elif status == "learned" and there[m] != value:
+            if there[m] == there[m] and state.objective_set.revise[m] is None:
+                _check(decision.id, f"reward_{name}", value, there.item(m))
+            yield Rewarded(decision.id, {name: value}, event.times.get(name))
     withdrawn = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
-    if any(states[m] == PENDING for m in withdrawn):
-        yield Withdrawn(id, None)
+    if (block.state[i, withdrawn] == PENDING).any():
+        yield Withdrawn(decision.id, None)
 
 
-def _check(logged: LoggedDecision, column: str, given: object, here: object) -> None:
-    if given != here:
-        id = logged.event.decision.id
-        raise ValueError(f"log: decision {id!r}: its {column} is {here!r} here, got {given!r}")
+def _check(id: str, column: str, given: object, known: object) -> None:
+    if given != known:
+        raise ValueError(f"log: decision {id!r}: its {column} is {known!r} here, got {given!r}")
 
 
 def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:

@@ -12,6 +12,7 @@ import mogro
 from mogro.agent import ImplausibleTime, JournalError, UnknownDecision
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, Rewarded, Voided
+from mogro.agent.journal import queue, replay
 from mogro.agent.journal.queue import CommitQueue
 from mogro.agent.journal.snapshots import Snapshots
 from mogro.agent.state.snapshot import write
@@ -109,7 +110,7 @@ def test_two_are_voided_at_the_same_time(
     shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that comes first is void for the other, too."""
-    plain = CommitQueue._replay_all
+    plain = replay.replay_all
     with (
         mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as agent,
         mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as other,
@@ -118,12 +119,12 @@ def test_two_are_voided_at_the_same_time(
         events = agent.events()
         first, second, *_ = (p for p, event in events if isinstance(event, Rewarded))
 
-        def slowly(self: CommitQueue, *about: Any) -> None:
-            plain(self, *about)
-            monkeypatch.setattr(CommitQueue, "_replay_all", plain)
+        def slowly(*about: Any) -> None:
+            plain(*about)
+            monkeypatch.setattr(queue, "replay_all", plain)
             other.void(first)
 
-        monkeypatch.setattr(CommitQueue, "_replay_all", slowly)
+        monkeypatch.setattr(queue, "replay_all", slowly)
         agent.void(second)
         expected = relived(agent.config, without(events, first, second), tmp_path / "c")
         assert saved(agent, tmp_path / "a") == saved(other, tmp_path / "b") == expected
@@ -144,15 +145,15 @@ def test_others_read_and_write_snapshots_meanwhile(
         events = agent.events()
         void = next(place for place, event in events if isinstance(event, Rewarded))
         if reads:  # again, and the event is void before that is done
-            plain = CommitQueue._last_state
+            plain = replay.last_state
 
-            def slowly(self: CommitQueue, *about: Any, **options: Any) -> Any:
-                state = plain(self, *about, **options)
-                monkeypatch.setattr(CommitQueue, "_last_state", plain)
+            def slowly(*about: Any, **options: Any) -> Any:
+                state = plain(*about, **options)
+                monkeypatch.setattr(queue, "last_state", plain)
                 agent.void(void)
                 return state
 
-            monkeypatch.setattr(CommitQueue, "_last_state", slowly)
+            monkeypatch.setattr(queue, "last_state", slowly)
             other._store._valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
             write = Snapshots.write_block

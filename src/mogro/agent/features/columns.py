@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Real
 from typing import Any, ClassVar, Protocol
 
@@ -83,15 +84,12 @@ class _Listed:
 
     def _mark(self, value: Any, into: list[float], start: int) -> None:
         """Write a 1 for a value that is known; any other leaves zeros."""
-        if type(value) is str and self._type is str:
-            pass  # as usual
-        elif isinstance(value, np.integer):
-            value = int(value)
-        elif self._type is int and isinstance(value, float) and value.is_integer():
-            value = int(value)  # as frames hold integers where some are missing
+        if isinstance(value, np.integer) or (
+            self._type is int and isinstance(value, float) and value.is_integer()
+        ):
+            value = int(value)  # frames hold integers as floats where some are missing
         if not isinstance(value, self._type):
-            wanted = "a string" if self._type is str else "an integer"
-            raise TypeError(wanted)
+            raise TypeError("a string" if self._type is str else "an integer")
         index = self._index.get(value)
         if index is not None:
             into[start + index] = 1.0
@@ -162,21 +160,16 @@ class Vector:
 
     def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the numbers."""
-        wanted = f"{self.size} numbers"
-        if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-            raise TypeError(wanted)
-        if len(value) != self.size:
+        wanted, listed = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
+        if not listed or isinstance(value, str | bytes) or len(value) != self.size:
             raise TypeError(wanted)
         into[start : start + self.size] = [_finite(number, wanted) for number in value]
 
 
 def _finite(value: Any, wanted: str) -> float:
-    if type(value) is not float and not isinstance(value, Real | np.bool_):
+    if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
         raise TypeError(wanted)
-    number = float(value)
-    if not math.isfinite(number):
-        raise TypeError(wanted)
-    return number
+    return float(value)
 
 
 def fit_column(name: str, values: list[Any], most: int) -> Column:
@@ -197,7 +190,7 @@ def fit_column(name: str, values: list[Any], most: int) -> Column:
     if kind == "category":
         return Category(*_frequent(values, most))
     if kind == "tags":
-        return Tags(*_frequent((tag for tags in values for tag in tags), most))
+        return Tags(*_frequent(chain.from_iterable(values), most))
     sizes = {len(value) for value in values}
     if len(sizes) != 1:
         raise ValueError(f"{name}: expected vectors of one size, got sizes {sorted(sizes)[:5]}")
@@ -219,5 +212,5 @@ def _kind(value: Any) -> str:
 
 def _frequent(values: Iterable[str], most: int) -> list[str]:
     """Return the most frequent values, in the order of the alphabet."""
-    times = Counter(map(str, values))
-    return sorted(sorted(times, key=lambda value: (-times[value], value))[:most])
+    times = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
+    return sorted(value for value, _ in times.most_common(most))

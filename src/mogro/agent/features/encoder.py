@@ -74,9 +74,11 @@ class Encoder:
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """What the numbers belong to, C of them: a column, or the numbers, which are one group."""
-        named = ("numbers" if isinstance(c, Number) else name for name, c in self._columns.items())
-        sizes = (column.size for column in self._columns.values())
-        return tuple(name for name, size in zip(named, sizes, strict=True) for _ in range(size))
+        return tuple(
+            "numbers" if isinstance(column, Number) else name
+            for name, column in self._columns.items()
+            for _ in range(column.size)
+        )
 
     def __call__(self, records: Record | Sequence[Record] | Any) -> FloatArray:
         """Return the numbers of a record, (C,), or of n records or the rows of a frame, (n, C)."""
@@ -88,7 +90,7 @@ class Encoder:
                 table.append(self._encode(record))
             except ValueError as error:
                 raise ValueError(f"record {number}: {error}") from None
-        return np.array(table, dtype=np.float64).reshape(len(table), self.size)
+        return np.array(table, dtype=np.float64).reshape(-1, self.size)
 
     def encode_again(self, records: Sequence[Record]) -> FloatArray:
         """Return the numbers of n records, (n, C), that other encoders have read, perhaps.

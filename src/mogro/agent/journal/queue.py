@@ -24,15 +24,14 @@ from typing import Any, TypeVar
 
 from mogro.agent import events
 from mogro.agent.config import AgentConfig
-from mogro.agent.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.agent.events import Event, PriorLearned, Reconfigured, Voided
+from mogro.agent.errors import ClosedAgent, DamagedJournal, JournalError
+from mogro.agent.events import Event, Reconfigured, Voided
+from mogro.agent.journal.replay import Voids, find_voids, last_state, replay, replay_all
 from mogro.agent.journal.snapshots import Snapshots, new_draft
 from mogro.agent.journal.tables import Journal, event_rows, find_mentions
-from mogro.agent.state.snapshot import join
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
-Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
 _CAN_BE_VOID = (
     *(events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired),
@@ -242,35 +241,26 @@ class CommitQueue:
                     f"position: expected that of one of {kinds} in the journal, got {position}"
                     + ("" if event is None else f", {type(event).__name__}")
                 )
-            state = self._last_state(reader, before=position)
-            voids = _voids(reader, state.position)
+            state = last_state(reader, self.config, before=position)
+            voids = find_voids(reader, state.position)
             if position in voids:
                 raise ValueError(f"position: expected an event that is not void, got {position}")
             voids[position] = math.inf
-            self._replay_all(state, reader, voids, position)
+            replay_all(state, reader, voids, position)
         draft = new_draft(state.position)
         for number in range(len(state.ledger.blocks)):
             with self._transaction():
                 self._snapshots.write_block(state.ledger, number, draft)
             time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._transaction():
-            if _voids(self._journal, state.position):
+            if find_voids(self._journal, state.position):
                 return False
-            self._replay_all(state, self._journal, voids, position)
+            replay_all(state, self._journal, voids, position)
             self.state, self._valid = state, False  # until the event is applied
             self.apply(Voided(position))
             self._snapshots.begin(state, draft)
             self._snapshots.step(sys.maxsize)
         return True
-
-    def _replay_all(self, state: State, journal: Journal, voids: Voids, position: int) -> None:
-        for place, event in journal.read(state.position, evidence=False):
-            if place != state.position + 1:
-                raise JournalError(
-                    f"{journal.path}: event {state.position + 1} has gone out since, so that "
-                    f"{position} cannot be voided"
-                )
-            _replay(state, place, event, voids, journal.path)
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -411,7 +401,7 @@ class CommitQueue:
             if isinstance(event, Voided) and event.position not in self._voids:
                 return 0
             self._valid = False  # if it fails in the middle
-            _replay(state, position, event, self._voids, journal.path)
+            replay(state, position, event, self._voids, journal.path)
             self._valid = True
         return None if self._connection == journal.connections else 0
 
@@ -420,31 +410,12 @@ class CommitQueue:
         journal = self._journal
         self._connection = journal.connections
         while True:
-            state = self._last_state(journal)
-            self._voids = _voids(journal, state.position)
+            state = last_state(journal, self.config)
+            self._voids = find_voids(journal, state.position)
             if not self._voids or not 0 < state.position < journal.index().position:
                 break  # else others have gone on: there is one without the event
         self._snapshots.follow(state.position)
         self.state, self._valid = state, True
-
-    def _last_state(self, journal: Journal, before: float = math.inf) -> State:
-        """Return the state of the last snapshot, if that is from before a position, or a new one.
-
-        A damaged one counts as none: the events have it all, perhaps.
-        """
-        position, head, blocks = journal.snapshot()
-        if not 0 < position < before:
-            return State(self.config)
-        try:
-            make = partial(self.config.restored, types=journal.types)
-            state = join(head, blocks, make, where=journal.path)
-        except DamagedSnapshot:
-            if journal.index().position == position:
-                return State(self.config)
-            return self._last_state(journal, before)  # another one took its place meanwhile
-        if state.config.retention is not None:
-            state.ledger.released = []  # by events since: nobody else may have listed them
-        return state
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
@@ -456,25 +427,3 @@ class CommitQueue:
             with self._transaction():
                 self._snapshots.step()
         time.sleep(_PAUSE_BETWEEN_COMMITS)
-
-
-def _voids(journal: Journal, after: int) -> Voids:
-    """Return the events that were voided after a position."""
-    said = journal.read(after, lambda _, kind: kind == Voided.__name__)
-    return {event.position: place for place, event in said if isinstance(event, Voided)}
-
-
-def _replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
-    """Apply an event of a journal; where some are void, those that are refused without them are.
-
-    Priors that were learned between an event and its void are learned again, without it.
-    """
-    misled = any(void < position < until for void, until in voids.items())
-    skips = position in voids or (misled and isinstance(event, PriorLearned))
-    result = None if skips else state.apply(event)
-    if isinstance(result, Exception) and not voids:
-        raise JournalError(f"{path}: event {position} is refused: {result}")
-    if skips or isinstance(result, Exception):
-        state.skip(event)
-    if misled:
-        state.learn_prior()

@@ -167,17 +167,7 @@ class _WithErrors:
 
     def __init__(self, whole: FrozenPosterior, objectives: int, index: int) -> None:
         self._whole, self._objectives, self._index = whole, objectives, index
-        self.version = whole.version
-
-    @property
-    def n(self) -> FloatArray:
-        """Weight of the observations, (M,)."""
-        return self._whole.n
-
-    @property
-    def noise(self) -> FloatArray:
-        """Variances of the rewards around the estimates, (M,)."""
-        return self._whole.noise
+        self.version, self.n, self.noise = whole.version, whole.n, whole.noise
 
     @property
     def W(self) -> FloatArray:  # noqa: N802

@@ -1,0 +1,68 @@
+"""The state that a journal leads to: its last snapshot, and the events since applied to it."""
+
+import math
+from functools import partial
+
+from mogro.agent.config import AgentConfig
+from mogro.agent.errors import DamagedSnapshot, JournalError
+from mogro.agent.events import Event, PriorLearned, Voided
+from mogro.agent.journal.tables import Journal
+from mogro.agent.state.snapshot import join
+from mogro.agent.state.state import State
+
+Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
+
+
+def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) -> State:
+    """Return the state of the last snapshot, if that is from before a position, or a new one.
+
+    The journal began with a configuration. A damaged snapshot counts as none: the events have it
+    all, perhaps.
+    """
+    position, head, blocks = journal.snapshot()
+    if not 0 < position < before:
+        return State(config)
+    try:
+        state = join(
+            head, blocks, partial(config.restored, types=journal.types), where=journal.path
+        )
+    except DamagedSnapshot:
+        if journal.index().position == position:
+            return State(config)
+        return last_state(journal, config, before)  # another one took its place meanwhile
+    if state.config.retention is not None:
+        state.ledger.released = []  # by events since: nobody else may have listed them
+    return state
+
+
+def find_voids(journal: Journal, after: int) -> Voids:
+    """Return the events that were voided after a position."""
+    said = journal.read(after, lambda _, kind: kind == Voided.__name__)
+    return {event.position: place for place, event in said if isinstance(event, Voided)}
+
+
+def replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
+    """Apply an event of a journal; where some are void, those that are refused without them are.
+
+    Priors that were learned between an event and its void are learned again, without it.
+    """
+    misled = any(void < position < until for void, until in voids.items())
+    skips = position in voids or (misled and isinstance(event, PriorLearned))
+    result = None if skips else state.apply(event)
+    if isinstance(result, Exception) and not voids:
+        raise JournalError(f"{path}: event {position} is refused: {result}")
+    if skips or isinstance(result, Exception):
+        state.skip(event)
+    if misled:
+        state.learn_prior()
+
+
+def replay_all(state: State, journal: Journal, voids: Voids, position: int) -> None:
+    """Apply all events after those in a state, so that the one at a position can be void."""
+    for place, event in journal.read(state.position, evidence=False):
+        if place != state.position + 1:
+            raise JournalError(
+                f"{journal.path}: event {state.position + 1} has gone out since, so that "
+                f"{position} cannot be voided"
+            )
+        replay(state, place, event, voids, journal.path)
