@@ -267,7 +267,7 @@ class Agent:
             Seconds to wait for other processes, or for a server, before a call fails.
         snapshot_every
             Events after which this process writes a snapshot into the journal, so that opening it
-            stays quick; later where more than fifty times as many decisions are held.
+            stays quick.
         clock
             As for a new agent; of this process.
         on_event

@@ -158,10 +158,10 @@ def _logged_decision(
     common = [name for name in objective_set.names if name in names]
     given = {name: row[f"reward_{name}"] for name in common}
     values = read_rewards(config, {n: v for n, v in given.items() if v is not None}, "values")
-    told = {name: row[f"status_{name}"] for name in common}
+    logged_status = {name: row[f"status_{name}"] for name in common}
     status = dict.fromkeys(objective_set.names, "missing")
     for name in common:
-        status[name] = _status(told[name], values.get(name), name, objective_set)
+        status[name] = _status(logged_status[name], values.get(name), name, objective_set)
     time, active = read_time(row["time"], needed=config.timed), row.get("active", True)
     start = row.get("start")
     moved = start is not None and start != time
@@ -185,7 +185,9 @@ def _logged_decision(
     )
     times = {name: row.get(f"time_{name}") for name in common}
     came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
-    return LoggedDecision(Imported(decision, values, status, came), told, start if moved else None)
+    return LoggedDecision(
+        Imported(decision, values, status, came), logged_status, start if moved else None
+    )
 
 
 def _status(given: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:

@@ -101,10 +101,10 @@ def make_log(
     block = ledger.gather(rows)
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
-    places = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
+    positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
     known = [
-        _JournalColumns(written, state.config, most).read(places[n : n + _ROWS])
-        for n in range(0, max(len(places), 1), _ROWS)
+        _JournalColumns(written, state.config, most).read(positions[n : n + _ROWS])
+        for n in range(0, max(len(positions), 1), _ROWS)
     ]
 
     untimed = block.flags & TIMED == 0
@@ -220,7 +220,7 @@ class _JournalColumns:
         # From other configurations, by their ids.
         self._remappings: dict[int, Remapping | None] = {}
 
-    def read(self, places: Iterable[tuple[int, int]]) -> dict[str, Any]:
+    def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
         """Return the columns of decisions, by the positions of their events and arms on offer."""
         pa = need_arrow()
         vector, texts = pa.list_(pa.float64()), pa.list_(pa.string())
@@ -232,7 +232,7 @@ class _JournalColumns:
             "arms": pa.int64(),  # on offer: which of all sets
             "offered_estimates": vector,
         }
-        rows = [self._row(*place) for place in places]
+        rows = [self._row(*each) for each in positions]
         values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
         columns = {
             name: pa.array(column, kind)

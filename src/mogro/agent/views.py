@@ -126,7 +126,7 @@ class Estimates:
 def learned_front(arms: ArmSet, beliefs: Beliefs, config: AgentConfig) -> Front:
     """Return the estimated effective front of arms, by what is believed about them."""
     front = pareto_front(arms.features, beliefs.theta)
-    ids = tuple(arms.id(int(place)) for place in front.members)
+    ids = tuple(arms.id(int(index)) for index in front.members)
     return Front(
         ids,
         config.objective_set.to_user_units(front.values),
@@ -158,11 +158,11 @@ def certain_front(
             f"noise: expected the standard deviation of rewards, a number or one for each of "
             f"{list(names)}, got {noise!r}"
         )
-    each = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
+    spread = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
     known = front_confidence(
         learner.observed,
-        np.stack([arms.arm(place)[1] for place in range(len(arms))]),
-        noise=check_noise(each, len(names)) / np.abs(config.objective_set.scale),
+        np.stack([arms.arm(index)[1] for index in range(len(arms))]),
+        noise=check_noise(spread, len(names)) / np.abs(config.objective_set.scale),
         delta=1 - confidence,
         effective=True,
     )

@@ -94,15 +94,15 @@ class CatalogueVersion:
 
     def best(self, direction: FloatArray, eligible: BoolArray | None) -> IntArray:
         """Return where the best arms for a direction (d,) stand, in ascending order."""
-        places = np.atleast_1d(np.asarray(self._index.best(direction, eligible=eligible)))
-        listed = places.dtype.kind in "iu" and places.ndim == 1 and len(places) > 0
-        if not listed or places.min() < 0 or places.max() >= len(self.ids):
-            raise ValueError(f"index: expected positions of arms, got {places!r}")
-        if eligible is not None and not eligible[places].all():
-            raise ValueError(f"index: expected eligible arms, got {places!r}")
-        if len(places) == 1:
-            return places.astype(np.int64, copy=False)
-        return np.unique(places).astype(np.int64)
+        rows = np.atleast_1d(np.asarray(self._index.best(direction, eligible=eligible)))
+        listed = rows.dtype.kind in "iu" and rows.ndim == 1 and len(rows) > 0
+        if not listed or rows.min() < 0 or rows.max() >= len(self.ids):
+            raise ValueError(f"index: expected positions of arms, got {rows!r}")
+        if eligible is not None and not eligible[rows].all():
+            raise ValueError(f"index: expected eligible arms, got {rows!r}")
+        if len(rows) == 1:
+            return rows.astype(np.int64, copy=False)
+        return np.unique(rows).astype(np.int64)
 
     @cached_property
     def with_constant(self) -> FloatArray:

@@ -146,7 +146,7 @@ class PostgresJournal(Journal):
         waiting, holding = (
             max(1, int(1000 * s)) for s in (self._timeout, min(_STALLED, self._timeout))
         )
-        with self._naming():
+        with self._named_errors():
             connection = psycopg.connect(
                 self._address,
                 autocommit=True,
@@ -155,7 +155,7 @@ class PostgresJournal(Journal):
                 application_name=f"mogro, process {os.getpid()} on {socket.gethostname()}",
             )
         try:
-            with self._naming():  # an acknowledged commit has to be on the disk
+            with self._named_errors():  # an acknowledged commit has to be on the disk
                 connection.execute(
                     f"SET lock_timeout = {waiting};"
                     f"SET idle_in_transaction_session_timeout = {holding};"
@@ -229,11 +229,11 @@ class PostgresJournal(Journal):
             time.sleep(_PAUSE)
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._naming():
+        with self._named_errors():
             self._connection.cursor().executemany(statement.replace("?", "%s"), rows)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
-        with self._naming():
+        with self._named_errors():
             if not arguments:  # may be several statements: the rows are those of the last
                 cursor = self._connection.execute(statement)
                 while cursor.nextset():

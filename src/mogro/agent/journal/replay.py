@@ -37,8 +37,8 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
 
 def find_voids(journal: Journal, after: int) -> Voids:
     """Return the events that were voided after a position."""
-    said = journal.read(after, lambda _, kind: kind == Voided.__name__)
-    return {event.position: place for place, event in said if isinstance(event, Voided)}
+    voids = journal.read(after, lambda _, kind: kind == Voided.__name__)
+    return {event.position: until for until, event in voids if isinstance(event, Voided)}
 
 
 def replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
@@ -57,12 +57,12 @@ def replay(state: State, position: int, event: Event, voids: Voids, path: str) -
         state.learn_prior()
 
 
-def replay_all(state: State, journal: Journal, voids: Voids, position: int) -> None:
+def replay_all(state: State, journal: Journal, voids: Voids, void: int) -> None:
     """Apply all events after those in a state, so that the one at a position can be void."""
-    for place, event in journal.read(state.position, evidence=False):
-        if place != state.position + 1:
+    for position, event in journal.read(state.position, evidence=False):
+        if position != state.position + 1:
             raise JournalError(
                 f"{journal.path}: event {state.position + 1} has gone out since, so that "
-                f"{position} cannot be voided"
+                f"{void} cannot be voided"
             )
-        replay(state, place, event, voids, journal.path)
+        replay(state, position, event, voids, journal.path)

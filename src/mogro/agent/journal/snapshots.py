@@ -19,15 +19,15 @@ from functools import partial
 import numpy as np
 
 from mogro._validation import IntArray
-from mogro.agent.journal.tables import DRAFTS, LISTS, Journal, SnapshotIndex
+from mogro.agent.journal.tables import FIRST_LIST, KEYS_PER_POSITION, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
 _PIECE = 1 << 18  # bytes of the head
-_DELETED = 256  # events with one commit, at most
-_DRAFTED = 100_000  # events after which nobody writes a draft any more
-_LISTED = 4096  # events to be deleted in one part
+_MAX_DELETED = 256  # events with one commit, at most
+_DRAFT_AGE = 100_000  # events after which nobody writes a draft any more
+_MAX_LISTED = 4096  # events to be deleted in one part
 
 
 def new_draft(position: int) -> int:
@@ -36,7 +36,7 @@ def new_draft(position: int) -> int:
     It stands where others have a position, below 0 and nobody else's, and says the position of the
     state, too: see :meth:`mogro.agent.journal.tables.Journal.unused_parts`.
     """
-    return -(position * DRAFTS + 1 + secrets.randbelow(DRAFTS - 1))
+    return -(position * KEYS_PER_POSITION + 1 + secrets.randbelow(KEYS_PER_POSITION - 1))
 
 
 class Snapshots:
@@ -102,7 +102,7 @@ class Snapshots:
         position, ledger, write = frozen.position, frozen.ledger, self._journal.write_part
         since, known = last.position, dict(enumerate(last.blocks))
         if draft is not None:
-            since = -draft // DRAFTS
+            since = -draft // KEYS_PER_POSITION
             known = {part - 1: draft for part in self._journal.parts_at(draft)}
         self._next, self._position, self._steps = position + self._every, position, deque()
         head = snapshot.head(frozen)
@@ -115,13 +115,13 @@ class Snapshots:
                 self._steps.append(partial(self.write_block, ledger, number, position))
                 known[number] = position
             blocks.append(known[number])
-        deleted, released = last.deleted, state.ledger.released
+        deleted, released = last.deleted_until, state.ledger.released
         if released is not None:  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
             unneeded, deleted = _unneeded(frozen, deleted).tolist(), position - 1
-            for n, start in enumerate(range(0, len(unneeded), _LISTED)):
-                listed = json.dumps(unneeded[start : start + _LISTED]).encode()
-                self._steps.append(partial(write, LISTS - n, position, listed))
+            for n, start in enumerate(range(0, len(unneeded), _MAX_LISTED)):
+                listed = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
+                self._steps.append(partial(write, FIRST_LIST - n, position, listed))
         self._steps.append(
             partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted))
         )
@@ -130,19 +130,19 @@ class Snapshots:
         """Let the snapshot count, and what it stands for go."""
         self._journal.write_index(index)
         self.cancel()
-        for part in self._journal.unused_parts(kept=_DRAFTED):
+        for part in self._journal.unused_parts(kept=_DRAFT_AGE):
             self._steps.appendleft(partial(self._journal.drop_parts, [part]))
 
     def _delete_events(self) -> None:
         """Delete some events that the last snapshot stands for."""
-        listed = self._journal.listed()
+        listed = self._journal.list_to_delete()
         if listed is not None:
             part, position, events = listed
-            self._journal.remove(events[:_DELETED])
+            self._journal.remove(events[:_MAX_DELETED])
             self._journal.drop_parts([(part, position)])
-            if events[_DELETED:]:
-                rest = json.dumps(events[_DELETED:]).encode()
-                self._journal.write_part(part, position, rest)
+            if events[_MAX_DELETED:]:
+                left = json.dumps(events[_MAX_DELETED:]).encode()
+                self._journal.write_part(part, position, left)
             self._steps.append(self._delete_events)
 
 

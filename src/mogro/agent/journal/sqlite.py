@@ -100,11 +100,11 @@ class SQLiteJournal(Journal):
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._naming():
+        with self._named_errors():
             self._connection.close()
 
     def _connect(self) -> None:
-        with self._naming():
+        with self._named_errors():
             self._connection = sqlite3.connect(
                 self.path, timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -123,7 +123,7 @@ class SQLiteJournal(Journal):
         version: list[Any] | None = None
         while True:
             try:
-                with self._naming():
+                with self._named_errors():
                     return self._connection.execute(statement, arguments).fetchall()
             except JournalUnavailable as error:
                 if not _is_busy(error.__cause__):
@@ -153,7 +153,7 @@ class SQLiteJournal(Journal):
         return "another process, which may stand still"
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._naming():
+        with self._named_errors():
             self._connection.executemany(statement, rows)
 
 

@@ -31,10 +31,10 @@ from mogro.agent.events import KINDS, Decided, Event
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
-VERSION = 3  # of the tables, and of events in them
+VERSION = 4  # of the tables, and of events and snapshots in them
 ROWS = 4096  # events read at a time
-LISTS = -1_000_000  # parts up to here list events
-DRAFTS = 1 << 20  # keys of drafts at one position
+FIRST_LIST = -1_000_000  # parts from here on down list events
+KEYS_PER_POSITION = 1 << 20  # of drafts
 
 _TABLES = (
     "CREATE TABLE mogro_agents (number {serial} PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
@@ -58,14 +58,14 @@ class SnapshotIndex:
         How many the head was cut into.
     blocks
         Where to find each: positions of the snapshots that wrote them; below 0, keys of drafts.
-    deleted
+    deleted_until
         The position up to which all events that could go have gone, or are listed.
     """
 
     position: int = 0
     pieces: int = 0
     blocks: list[int] = field(default_factory=list)
-    deleted: int = 0
+    deleted_until: int = 0
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -152,7 +152,7 @@ class Journal(ABC):
         return self._execute(statement, *arguments)
 
     @contextmanager
-    def _naming(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         """Let errors name the file or the database."""
         try:
             yield
@@ -298,7 +298,12 @@ class Journal(ABC):
         versions = self._query(
             "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0 AND part > ?"
             " AND position <= ? AND (position > 0 OR position > ?)",
-            *(self._agent, LISTS, index.position, -DRAFTS * (index.position + 1 - kept)),
+            *(
+                self._agent,
+                FIRST_LIST,
+                index.position,
+                -KEYS_PER_POSITION * (index.position + 1 - kept),
+            ),
         )
         return {(part, position) for part, position in versions} - set(index.parts)
 
@@ -310,10 +315,10 @@ class Journal(ABC):
         )
         return {part for (part,) in rows}
 
-    def listed(self) -> tuple[int, int, list[int]] | None:
+    def list_to_delete(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
-        until = self.index().position
-        for part, position, content in self._parts(f"part <= {LISTS} AND position <= {until}"):
+        counts = f"part <= {FIRST_LIST} AND position <= {self.index().position} LIMIT 1"
+        for part, position, content in self._parts(counts):
             return part, position, json.loads(content)
         return None
 
@@ -348,8 +353,8 @@ class Journal(ABC):
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
     """Return events from a position on as they are written."""
-    contents = enumerate(map(event_bytes, events), position)
-    return [(place, content, checksum(place, content)) for place, content in contents]
+    numbered = enumerate(map(event_bytes, events), position)
+    return [(number, content, checksum(number, content)) for number, content in numbered]
 
 
 def event_bytes(event: Event) -> bytes:

@@ -99,13 +99,13 @@ def carry_over(
     ``block`` has all that are. Objectives and factors as for
     :func:`mogro._derived_posteriors.with_objectives`.
     """
-    rest = learner.observed.copy()
+    forgotten = learner.observed.copy()
     if len(block.number):
         values, learned = observations(block, config.objective_set, defaults)
         weights = learner.weights(block.number, block.time)[:, None] * learned
-        rest.learn(block.features, values, -weights)
+        forgotten.learn(block.features, values, -weights)
     matrix = Remapping(config.features, new.features).matrix
-    return with_features(with_objectives(rest, indices, factors), matrix, new.prior)
+    return with_features(with_objectives(forgotten, indices, factors), matrix, new.prior)
 
 
 def learn_again(
