@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> Linea
         header, arrays = unpack(Path(path).read_bytes())
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
-        _check_room(header["policy"], arrays)
+        check_room(header["policy"], arrays)
         policy = from_plain(header["policy"], by_name(BUILT_IN, types))
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> Linea
     return policy
 
 
-def _check_room(fields: dict[str, Any], arrays: Arrays) -> None:
+def check_room(fields: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the arrays of the file cannot fill, before a policy takes memory for them.
 
     For each learner of its batch a policy keeps matrices (dim, dim) and (objectives, dim).

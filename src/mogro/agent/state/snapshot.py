@@ -42,6 +42,7 @@ from mogro.agent.state.block import Block, empty_block
 from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
+from mogro.policies.persistence import check_room
 
 VERSION = 8
 _TEXTS = ("ids", "arms", "records", "contexts")
@@ -150,19 +151,10 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
 
 def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
-    objectives, size = (
-        arrays["learner.posterior.squares"].size,
-        arrays["learner.pending_sums"].shape[-1],
-    )
-    policy, known = config["policy"], by_name(KNOWN)
-    sides = (from_plain(config[name], known) for name in ("arms", "context", "interactions"))
-    learned = FeatureMap(*sides).size
-    wanted = (len(config["objectives"]), learned)
-    if wanted != (objectives, size) or arrays["learner.pending_sums"].size < size * size:
-        raise ValueError(f"its settings are of {wanted}, its sums of {(objectives, size)}")
-    sizes = (policy.get("dim", size), policy.get("objectives", objectives), policy.get("batch", []))
-    if sizes != (size, objectives, []):
-        raise ValueError(f"its policy is of {str(sizes)[:80]}, its sums of {wanted}")
+    sides = ("arms", "context", "interactions")
+    features = FeatureMap(*(from_plain(config[side], by_name(KNOWN)) for side in sides))
+    check_room({"dim": features.size, "objectives": len(config["objectives"])}, arrays)
+    check_room(config["policy"], arrays)
 
 
 def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
