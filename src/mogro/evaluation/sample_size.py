@@ -2,10 +2,22 @@
 
 import math
 from statistics import NormalDist
+from typing import NamedTuple
 
 from mogro._validation import count, real, share
 
 MIN_ROWS = 100.0  # drawn in decisions in which two policies differ, to tell them apart
+
+
+class DecisionsNeeded(NamedTuple):
+    """How many more decisions an answer needs, with what share of uniform draws, and for what.
+
+    A share of 0 is the log's own way of choosing.
+    """
+
+    decisions: int
+    epsilon: float
+    objective: str
 
 
 def decisions_needed(

@@ -4,72 +4,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from mogro import _page
 from mogro._validation import BoolArray, FloatArray, real, share
 from mogro.agent.objective_set import ObjectiveSet
-from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
+from mogro.evaluation.recommendation import Recommendation, format_weights
+from mogro.evaluation.sample_size import (
+    MIN_ROWS,
+    DecisionsNeeded,
+    decisions_needed,
+    standard_errors,
+)
 from mogro.offpolicy import Evaluation
 from mogro.offpolicy._skewed_intervals import correlated_normals, joint_level
 
 _DAY = 86400.0  # seconds
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The best trade-off of a grid under constraints.
-
-    Attributes
-    ----------
-    weights
-        Per unit, by objective; None if no trade-off is known to meet the constraints.
-    confidence
-        That it meets the constraints, counted for all trade-offs of the grid together. Of the one
-        that comes nearest, if none is known to.
-    values, intervals
-        By objective, in the user's units; intervals hold for all of the grid together, so also for
-        the one that was picked.
-    constraints
-        In words.
-    """
-
-    weights: dict[str, float] | None
-    confidence: float
-    values: dict[str, float]
-    intervals: dict[str, tuple[float, float]]
-    constraints: str
-
-    def __str__(self) -> str:
-        if self.weights is None and not self.constraints:
-            return "NO TRADE-OFF has an estimate that can be trusted"
-        if self.weights is None:
-            return (
-                f"NO TRADE-OFF is known to reach {self.constraints}: "
-                f"the nearest does with confidence {self.confidence:.1%}"
-            )
-        shown = ", ".join(
-            f"{name} {value:.4g} [{self.intervals[name][0]:.4g}, {self.intervals[name][1]:.4g}]"
-            for name, value in self.values.items()
-        )
-        sure = f"; {self.constraints} with confidence {self.confidence:.1%}"
-        return f"{format_weights(self.weights)}: {shown}{sure if self.constraints else ''}"
-
-    __repr__ = __str__
-
-
-class DecisionsNeeded(NamedTuple):
-    """How many more decisions an answer needs, with what share of uniform draws, and for what.
-
-    A share of 0 is the log's own way of choosing.
-    """
-
-    decisions: int
-    epsilon: float
-    objective: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,8 +311,3 @@ def _kind(warning: str) -> str:
 
 def _row(label: str, values: FloatArray, bounds: FloatArray, size: str) -> list[str]:
     return [label, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True)), size]
-
-
-def format_weights(weights: Mapping[str, float]) -> str:
-    """Return weights as text."""
-    return ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
