@@ -172,7 +172,7 @@ class JournalRows(NamedTuple):
     journal
         It knows how to read its rows.
     decisions
-        Rows of the decisions, with the configuration of the agent then, by position.
+        Rows of the decisions, by position, with the number of the configuration then.
     offers
         Arms on offer, by position.
     versions
@@ -180,7 +180,7 @@ class JournalRows(NamedTuple):
     """
 
     journal: Journal
-    decisions: dict[int, tuple[Row, AgentConfig]]
+    decisions: dict[int, tuple[Row, int]]
     offers: dict[int, Offered]
     versions: list[AgentConfig]
 
@@ -195,12 +195,11 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     written = JournalRows(journal, {}, {}, [config])
     for row in journal.rows(0):
         if row[0] in held:
-            written.decisions[row[0]] = row, config
+            written.decisions[row[0]] = row, len(written.versions) - 1
         elif event_kind(row) in _ALWAYS_READ:
             event = journal.decode(row)
             if isinstance(event, Reconfigured):
-                config = config.reconfigured(event.changes)
-                written.versions.append(config)
+                written.versions.append(written.versions[-1].reconfigured(event.changes))
             elif isinstance(event, Offered):
                 written.offers[row[0]] = event
     return written
@@ -217,8 +216,9 @@ class _JournalColumns:
         self._arms: list[ArmSet] = []
         self._features: list[FloatArray] = []
         self._indices: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
-        # From other configurations, by their ids.
-        self._remappings: dict[int, Remapping | None] = {}
+        there = [] if written is None else [each.features for each in written.versions]
+        now = config.features  # from those of other versions, if they are others
+        self._remappings = [None if each == now else Remapping(each, now) for each in there]
 
     def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
         """Return the columns of decisions, by the positions of their events and arms on offer."""
@@ -251,8 +251,8 @@ class _JournalColumns:
         written = self._written
         if written is None or position not in written.decisions:
             return _NOTHING_KNOWN
-        (row, config), offered = written.decisions[position], written.offers.get(offer)
-        event = written.journal.decode(row)
+        (row, version), offered = written.decisions[position], written.offers.get(offer)
+        event, config = written.journal.decode(row), written.versions[version]
         if not isinstance(event, Decided) or event.evidence is None:
             return _NOTHING_KNOWN
         evidence = event.evidence
@@ -263,23 +263,23 @@ class _JournalColumns:
             if chance is None and not event.observed:
                 made = stored_decision(event, offered, config)
                 chance, error = made.propensity, made.propensity_error
-            arms = self._index(evidence, offered, view, config)
+            arms = self._index(evidence, offered, view, version)
             if len(self._arms[arms]) > self._max_arms:
                 arms = None
             else:
                 believed = self._believed(self._arms[arms], view, evidence, config)
-        return evidence.basis, self._context(view, config), chance, error, arms, believed
+        return evidence.basis, self._context(view, version), chance, error, arms, believed
 
     def _index(
-        self, evidence: Evidence, offered: Offered, view: FeaturesInContext, config: AgentConfig
+        self, evidence: Evidence, offered: Offered, view: FeaturesInContext, version: int
     ) -> int:
         """Return which of all sets the arms are that were on offer to a decision."""
         masks = evidence.eligible, evidence.allowed
         left = tuple(None if mask is None else mask.tobytes() for mask in masks)
-        key = offered.digest, left, id(config)
+        key = offered.digest, left, version
         if key not in self._indices:
             self._indices[key] = len(self._arms)
-            arms, remapping = offered_arms(evidence, offered, view), self._remapping(config)
+            arms, remapping = offered_arms(evidence, offered, view), self._remappings[version]
             self._arms.append(arms)
             raw, texts = arms.raw, arms.record_texts
             self._features.append(raw if remapping is None else remapping.arms(raw, texts))
@@ -297,19 +297,12 @@ class _JournalColumns:
             believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
         return np.ravel(believed)
 
-    def _context(self, view: FeaturesInContext, config: AgentConfig) -> FloatArray | None:
+    def _context(self, view: FeaturesInContext, version: int) -> FloatArray | None:
         """Return the features of a context, if there is one."""
-        context, remapping = view.context, self._remapping(config)
+        context, remapping = view.context, self._remappings[version]
         if remapping is not None:
             context = remapping.context(context, view.record)
         return context if len(context) else None
-
-    def _remapping(self, config: AgentConfig) -> Remapping | None:
-        """Return how features of another configuration become those of now."""
-        if id(config) not in self._remappings:
-            then, now = config.features, self._config.features
-            self._remappings[id(config)] = None if then == now else Remapping(then, now)
-        return self._remappings[id(config)]
 
 
 def utf8(text: str) -> str:

@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -220,9 +221,7 @@ class Catalogue:
             keep[self._registered(names)] = False
             version = self.version()
             store = version.features[keep]
-            left = tuple(
-                name for name, kept in zip(version.ids, keep.tolist(), strict=True) if kept
-            )
+            left = tuple(compress(version.ids, keep.tolist()))
             self._publish(left, store)
             self._store = store
             self._rows = {name: row for row, name in enumerate(left)}

@@ -59,24 +59,21 @@ class Encoder:
                 )
         ends = np.cumsum([column.size for column in columns.values()]).tolist()
         self.size: int = ends[-1]
-        self._columns = dict(columns)
+        self.columns = dict(columns)
         # Where the numbers of each column stand.
-        self.slices = {
-            name: slice(end - column.size, end)
-            for (name, column), end in zip(columns.items(), ends, strict=True)
-        }
+        self.slices = dict(zip(columns, map(slice, [0, *ends], ends), strict=True))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What the numbers are called, C of them."""
-        return tuple(part for name, column in self._columns.items() for part in column.names(name))
+        return tuple(part for name, column in self.columns.items() for part in column.names(name))
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """What the numbers belong to, C of them: a column, or the numbers, which are one group."""
         return tuple(
             "numbers" if isinstance(column, Number) else name
-            for name, column in self._columns.items()
+            for name, column in self.columns.items()
             for _ in range(column.size)
         )
 
@@ -97,13 +94,13 @@ class Encoder:
 
         What this one has no column for is left out.
         """
-        known = [{k: v for k, v in record.items() if k in self._columns} for record in records]
+        known = [{k: v for k, v in record.items() if k in self.columns} for record in records]
         return self(known)
 
     def unknown(self, record: Record) -> Iterator[tuple[str, str | int]]:
         """Yield categories and tags that are not known, with the names of their columns."""
         for name, value in record.items():
-            column = self._columns.get(name)
+            column = self.columns.get(name)
             if isinstance(column, Category | Tags) and not _is_missing(value):
                 values = [value] if isinstance(column, Category) else value
                 yield from ((name, each) for each in values if each not in column.values)
@@ -111,9 +108,9 @@ class Encoder:
     def _encode(self, record: Record) -> list[float]:
         numbers = [0.0] * self.size
         for name, value in record.items():
-            column = self._columns.get(name)
+            column = self.columns.get(name)
             if column is None:
-                raise ValueError(f"{name}: unknown; expected {', '.join(self._columns)}")
+                raise ValueError(f"{name}: unknown; expected {', '.join(self.columns)}")
             if _is_missing(value):
                 continue
             try:
@@ -152,24 +149,19 @@ class Encoder:
                     values[name].append(value)
         return cls(**{name: fit_column(name, given, most) for name, given in values.items()})
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The rules, by name."""
-        return self._columns
-
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Column]]:
-        return (), self._columns
+        return (), self.columns
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Encoder):
             return NotImplemented
-        return list(self._columns.items()) == list(other._columns.items())
+        return list(self.columns.items()) == list(other.columns.items())
 
     def __hash__(self) -> int:
-        return hash(tuple(self._columns.items()))
+        return hash(tuple(self.columns.items()))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={column!r}" for name, column in self._columns.items())
+        shown = ", ".join(f"{name}={column!r}" for name, column in self.columns.items())
         return f"Encoder({shown})"
 
 
