@@ -13,8 +13,6 @@ from mogro.policies.confidence import ConfidentPolicy
 from mogro.scalarization import RandomWeights
 from mogro.selection import Selection, check_selection
 
-_CACHED = 2**16  # numbers that stay in the cache
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,26 +87,8 @@ class ThompsonSampling(ConfidentPolicy):
             noise = noise @ roots
         else:
             noise = np.vecmat(noise, roots[..., None, :, :, :])
-        flat = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, dim)
-        return np.swapaxes(_largest(flat, np.swapaxes(arms, -1, -2), self.draws), -1, -2)
-
-
-def _largest(parameters: FloatArray, arms: FloatArray, draws: int) -> FloatArray:
-    """Return the largest products of parameters (..., L M, d) and arms (..., d, K), (..., M, K).
-
-    Arms last: the maximum over the draws runs along memory. A few learners at a time: what is
-    made on the way stays in the cache.
-    """
-    *batch, rows, dim = parameters.shape
-    count, each = math.prod(batch), (draws, rows // draws, arms.shape[-1])
-    together = max(1, _CACHED // math.prod(each))
-    if count <= together:
-        return np.asarray((parameters @ arms).reshape(*batch, *each).max(axis=-3))
-    flat = parameters.reshape(count, rows, dim)
-    offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:])).reshape(count, *arms.shape[-2:])
-    largest = np.empty((count, *each[1:]))
-    for start in range(0, count, together):
-        part = slice(start, start + together)
-        products = flat[part] @ offered[part]
-        products.reshape(-1, *each).max(axis=-3, out=largest[part])
-    return largest.reshape(*batch, *each[1:])
+        parameters = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, dim)
+        # Arms last: the maximum over the draws runs along memory.
+        products = parameters @ np.swapaxes(arms, -1, -2)
+        each = products.reshape(*batch, self.draws, self.objectives, -1)
+        return np.swapaxes(each.max(axis=-3), -1, -2)
