@@ -91,7 +91,7 @@ class ExplorationContext:
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        basis = span(self._listed, _NEGLIGIBLE_SQUARE * self.threshold)
+        basis = span(self._listed, self.threshold)
         values, vectors = np.linalg.eigh(basis.mT @ self.S @ basis)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
@@ -287,19 +287,22 @@ def needed_exploration(
         return None
     check_finite(some, some)
     offers = arms[..., None, :, :]
-    W = _in_units_of_the_arms(known.W, offers)
+    W = known.W
     if threshold is None:
         needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
     else:
-        negligible = _NEGLIGIBLE_SQUARE * threshold
-        needs = threshold * largest_variance(offers, covariance(W), negligible)
+        W = _in_units_of_the_arms(W, offers)
+        needs = threshold * largest_variance(offers, covariance(W), threshold)
     if not np.count_nonzero(needs > _ONE):
         if cache is not None:
             cache.note(some, first, threshold is not None and _all_known(known.W, threshold))
         return None
     check_finite(arms, arms)
+    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE)
+    if threshold is None:  # needs in one unit, also where an objective was never observed
+        W = _in_units_of_the_arms(W, offers)
+        needs = variances(some, W).max(axis=-2)
     needs = np.broadcast_to(needs, W.shape[:-2])
-    learners = np.flatnonzero(needs.max(axis=-1) > _ONE)
     neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))
@@ -326,15 +329,14 @@ def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
     deviations = np.sqrt(np.add.reduce(W * W, axis=-2))
     if largest(deviations) <= UNSEEN:
         return W
-    check_finite(arms, arms)
     sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
     return np.asarray(W * unseen_scale(deviations, sizes)[..., None, :])
 
 
-def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -> FloatArray:
+def largest_variance(arms: FloatArray, S: FloatArray, threshold: float = 0.0) -> FloatArray:
     """Return the largest ``u' S u``, (...), of unit vectors u in the span of arms (..., K, d).
 
-    It is 0 for arms that are all zero. Features whose squares are negligible count as zeros.
+    It is 0 for arms that are all zero. See :func:`span` for the threshold.
 
     Examples
     --------
@@ -342,18 +344,19 @@ def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -
     >>> largest_variance(arms, np.diag([0.25, 0.5, 1.0])).item()  # the third is not in the span
     0.5
     """
-    basis = span(arms, negligible)
+    basis = span(arms, threshold)
     return np.asarray(np.maximum(np.linalg.eigvalsh(basis.mT @ S @ basis)[..., -1], 0))
 
 
-def span(arms: FloatArray, negligible: float = 0.0) -> FloatArray:
+def span(arms: FloatArray, threshold: float = 0.0) -> FloatArray:
     """Return an orthonormal basis (..., d, r) of the span of arms (..., K, d).
 
     It has zeros where a span has fewer dimensions than others. Whatever the units of the features
-    and the sizes of the arms: both are brought to one size first.
+    and the sizes of the arms: both are brought to one size first. Features whose squares could
+    never add up to a threshold count as zeros.
     """
     sizes = np.abs(arms).max(axis=-2).astype(np.float64)
-    sizes = np.where(np.square(sizes) > negligible, sizes, 0.0)[..., None]
+    sizes = np.where(np.square(sizes) > _NEGLIGIBLE_SQUARE * threshold, sizes, 0.0)[..., None]
     scaled = np.divide(arms, sizes.mT, out=np.zeros(arms.shape), where=sizes.mT > 0)
     norms = np.sqrt(np.vecdot(scaled, scaled))[..., None]
     units = np.divide(scaled, norms, out=scaled, where=norms > 0)
