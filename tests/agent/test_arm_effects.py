@@ -171,7 +171,7 @@ def assert_equal_states(agent: mogro.Agent, other: mogro.Agent) -> None:
     for arm, sums in mine.sums.items():
         np.testing.assert_array_equal(sums, theirs.sums[arm])
     np.testing.assert_array_equal(mine.ratios, theirs.ratios)
-    assert other._state.in_flight == agent._state.in_flight
+    assert other._state.pending_by_arm == agent._state.pending_by_arm
 
 
 @pytest.mark.parametrize("retention", [None, 90.0])
@@ -282,14 +282,14 @@ def test_decisions_in_flight_count_from_when_arms_have_effects() -> None:
     arms = {"a": [0.0], "b": [1.0]}
     ids = [agent.decide(arms, eligible=[n % 3 > 0, n % 3 == 0]).id for n in range(4)]
     agent.reconfigure(arm_effects=True)
-    assert agent._state.in_flight == {"a": 2, "b": 2}
+    assert agent._state.pending_by_arm == {"a": 2, "b": 2}
     agent.reward(ids[1], {"sale": 1.0})
     agent.decide({"c": [0.0]})
-    assert agent._state.in_flight == {"a": 1, "b": 2, "c": 1}
+    assert agent._state.pending_by_arm == {"a": 1, "b": 2, "c": 1}
     agent.reconfigure(arm_effects=False)
     agent.withdraw(ids[0])
     agent.reconfigure(arm_effects=True)
-    assert agent._state.in_flight == {"a": 1, "b": 1, "c": 1}
+    assert agent._state.pending_by_arm == {"a": 1, "b": 1, "c": 1}
 
 
 def test_it_is_learned_again_by_another_configuration() -> None:

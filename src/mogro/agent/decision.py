@@ -398,7 +398,7 @@ def make_inputs(
     config, arms, step = state.config, request.arms, state.counters.decisions + before
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
-    arms, beliefs = learner.beliefs_about(arms, learned, state.in_flight)
+    arms, beliefs = learner.beliefs_about(arms, learned, state.pending_by_arm)
     explore = effects = None
     if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.objective_set)

@@ -62,48 +62,42 @@ class Constraints(NamedTuple):
         What nobody can know yet, of an arm that was never seen, keeps every bound if estimates are
         enough (certainty 0.5).
         """
-        met: BoolArray = np.ones(len(arms), dtype=np.bool_)
-        best = {}
-        outward = objective_set.to_user_units(beliefs.estimates(arms))
+        values, bounds, errors = self._compared(arms, beliefs, objective_set)
         safety = NormalDist().inv_cdf(self.certainty)
-        for name, sign, bound in self._bounds():
-            m = objective_set.index[name]
-            column = sign * outward[:, m]
-            if safety:
-                column = column - safety * self._errors(arms, beliefs, objective_set, m)
-            met &= column >= sign * bound
-            best[name] = float(sign * column.max())
+        if safety:
+            values = values - safety * errors
+        met: BoolArray = np.logical_and.reduce(values >= bounds, axis=-1)
         if not safety and not met.all():
             met |= (beliefs.variances(arms) > _UNKNOWN_VARIANCE).any(axis=-1)
         if not met.any():
+            pairs = zip(self._signs(), values.max(axis=0).tolist(), strict=True)
+            best = {name: sign * value for (name, sign), value in pairs}
             raise InfeasibleConstraints(str(self), best)
         return met
 
     def certainty_of(self, arm: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet) -> float:
         """Return the least probability with which an arm (d,) keeps a bound."""
-        least = 1.0
-        for name, sign, bound in self._bounds():
-            m = objective_set.index[name]
-            margin = sign * (
-                objective_set.to_user_units(beliefs.estimates(arm[None]))[0, m] - bound
-            )
-            error = self._errors(arm[None], beliefs, objective_set, m).item()
-            kept = float(margin >= 0) if error == 0 else NormalDist().cdf(margin / error)
-            least = min(least, kept)
-        return least
+        values, bounds, errors = self._compared(arm[None], beliefs, objective_set)
+        pairs = zip((values - bounds)[0].tolist(), errors[0].tolist(), strict=True)
+        return min(NormalDist().cdf(m / e) if e else float(m >= 0) for m, e in pairs)
 
-    def _bounds(self) -> list[tuple[str, float, float]]:
-        """Return objectives, 1 for lower bounds and -1 for upper ones, and bounds."""
-        lower = [(name, 1.0, bound) for name, bound in self.at_least.items()]
-        return lower + [(name, -1.0, bound) for name, bound in self.at_most.items()]
+    def _signs(self) -> list[tuple[str, float]]:
+        """Return the bounded objectives, with 1 for lower bounds and -1 for upper ones."""
+        return [(name, 1.0) for name in self.at_least] + [(name, -1.0) for name in self.at_most]
 
-    @staticmethod
-    def _errors(
-        arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet, m: int
-    ) -> FloatArray:
-        """Return standard errors of the estimates of an objective, (K,), in the user's units."""
-        errors = np.sqrt(beliefs.variances(arms) * beliefs.noise)
-        return np.asarray(errors[:, m] * abs(objective_set.slopes[m]))
+    def _compared(
+        self, arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return estimates of arms, (K, B), what they are to be at least, (B,), standard errors.
+
+        In the user's units; both negative for upper bounds.
+        """
+        columns = [objective_set.index[name] for name, _ in self._signs()]
+        signs = np.array([sign for _, sign in self._signs()])
+        bounds = np.array([*self.at_least.values(), *self.at_most.values()])
+        values = objective_set.to_user_units(beliefs.estimates(arms))[:, columns]
+        errors = np.sqrt(beliefs.variances(arms) * beliefs.noise) * np.abs(objective_set.scale)
+        return signs * values, signs * bounds, errors[:, columns]
 
     def __str__(self) -> str:
         words = [f"{name} >= {bound:g}" for name, bound in self.at_least.items()]

@@ -420,15 +420,15 @@ class Ledger:
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
 
-    def changed(
+    def reshape(
         self,
-        places: Sequence[int | None],
+        indices: Sequence[int | None],
         factors: FloatArray,
         features: FloatArray,
         *,
         stamped: bool,
     ) -> None:
-        """Go on with other objectives: those at some places, and new ones for None.
+        """Go on with other objectives: those at some indices before, and new ones for None.
 
         Estimates are multiplied by factors. Nothing is waited for of a new objective. Features of
         all decisions, (n, p), take the place of those that they had.
@@ -437,21 +437,21 @@ class Ledger:
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
         held += self.records(rows.tolist())
-        known = np.array([m is not None for m in places])
-        index = [0 if m is None else m for m in places]
-        stamps = np.full((len(rows), len(places) * stamped), -math.inf)
+        known = np.array([m is not None for m in indices])
+        columns = [0 if m is None else m for m in indices]
+        stamps = np.full((len(rows), len(indices) * stamped), -math.inf)
         if stamped and old.stamps.size:
-            stamps = np.where(known, old.stamps[:, index], stamps)
+            stamps = np.where(known, old.stamps[:, columns], stamps)
         drawn = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
         new = old._replace(
             features=features,
-            weights=np.where(known, old.weights[:, index], drawn),
-            estimates=np.where(known, factors * old.estimates[:, index], 0.0),
-            values=np.where(known, old.values[:, index], math.nan),
+            weights=np.where(known, old.weights[:, columns], drawn),
+            estimates=np.where(known, factors * old.estimates[:, columns], 0.0),
+            values=np.where(known, old.values[:, columns], math.nan),
             stamps=stamps,
-            state=np.where(known, old.state[:, index], np.uint8(MISSING)),
+            state=np.where(known, old.state[:, columns], np.uint8(MISSING)),
         )
         references = self.references
-        self._begin((features.shape[1], len(places), len(places) * stamped))
+        self._begin((features.shape[1], len(indices), len(indices) * stamped))
         self.fill([(held, new)])
         self.references = references

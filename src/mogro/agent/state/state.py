@@ -71,7 +71,7 @@ class State:
         # another now.
         self.defaults: dict[tuple[int, str], float] = {}
         # Decisions that are not completed, by arm, where arms have effects.
-        self.in_flight: Counter[str] = Counter()
+        self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
         self._prepared_learner: tuple[float, Learner, Closing | None] | None = (
             None  # see learner_at
@@ -114,7 +114,7 @@ class State:
         other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
         other.accounts = [account.copy() for account in self.accounts]
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
-        other.in_flight = self.in_flight.copy()
+        other.pending_by_arm = self.pending_by_arm.copy()
         return other
 
     def learner_at(self, time: float | None) -> Learner:
@@ -177,7 +177,7 @@ class State:
         block, i = self.ledger.readable(row)
         self.learner.add_pending(number, block.features[i], made)
         if self.config.arm_effects:
-            self.in_flight[event.arm] += 1
+            self.pending_by_arm[event.arm] += 1
         if self.accounts:
             self._spend(self.accounts, event, number)
         return True
@@ -313,7 +313,7 @@ class State:
         elif waits.any() and not waited.any():
             self.ledger.reopen(row)
             if self.config.arm_effects:
-                self.in_flight[arm] += 1
+                self.pending_by_arm[arm] += 1
 
     def _learned_values(self, block: Block, i: int) -> dict[int, float]:
         """Return what was learned of a decision, by objective, as the learner sees it."""
@@ -415,7 +415,7 @@ class State:
             ledger.gather(ledger.live()), self.defaults, old, objective_set
         )
         self.config, self.objective_set = config, objective_set
-        ledger.changed(indices, factors, features, stamped=objective_set.stamped)
+        ledger.reshape(indices, factors, features, stamped=objective_set.stamped)
         block = ledger.gather(ledger.live())
         self.counters.missing += indices.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
@@ -533,9 +533,9 @@ class State:
         effects, ledger = self.learner.effects, self.ledger
         if effects is None:
             return
-        self.in_flight[arm] -= 1
-        if not self.in_flight[arm]:
-            del self.in_flight[arm]
+        self.pending_by_arm[arm] -= 1
+        if not self.pending_by_arm[arm]:
+            del self.pending_by_arm[arm]
         if len(effects.sums) > _ARMS + 2 * len(ledger):
             effects.keep(set(ledger.arms))
 
@@ -583,7 +583,7 @@ class State:
         self._windows = find_windows(self.ledger, self.objective_set, self.config.timeout)
         if self.config.arm_effects:
             rows = self.ledger.pending().tolist()
-            self.in_flight = Counter(self.ledger.arms[row] for row in rows)
+            self.pending_by_arm = Counter(self.ledger.arms[row] for row in rows)
 
 
 class LockedState:
