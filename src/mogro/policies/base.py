@@ -1,13 +1,11 @@
-"""What every policy offers, and what the linear ones share."""
+"""What linear policies share: the choice of an arm, and all that is learned."""
 
 import copy
-import dataclasses
 import os
 from abc import ABC
 from collections.abc import Sequence
 from functools import cached_property
-from html import escape
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +28,7 @@ from mogro.beliefs import Beliefs
 from mogro.certainty import FrontConfidence, check_noise, front_confidence
 from mogro.choice import choose
 from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, needed_exploration
+from mogro.policies.views import changed_settings, html_table
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
 from mogro.probability import Probabilities
@@ -40,39 +39,6 @@ from mogro.valuation import Optimism
 
 _FLAT = Flat()
 _RANDOM_WEIGHTS = RandomWeights()
-_MAX_NUMBERS = 12  # numbers that an array in a repr may have
-
-
-class Policy(Protocol):
-    """Chooses an arm, and learns from its reward vector. All objectives are maximised.
-
-    A policy that learns about every arm separately gives ``update`` a parameter ``arm``, and
-    simulations call ``update(features, reward, arm=arm)`` with what ``select`` returned: an
-    integer, or integers (*batch). Such a policy needs worlds whose arms stay the same.
-
-    Examples
-    --------
-    >>> class BestSoFar:
-    ...     def __init__(self, dim, objectives):
-    ...         self.sums = self.pulls = None
-    ...
-    ...     def select(self, features, *, rng):
-    ...         if self.pulls is None:
-    ...             self.pulls, self.sums = np.zeros(len(features)), np.zeros(len(features))
-    ...         return int((self.sums / np.maximum(self.pulls, 1) + (self.pulls == 0)).argmax())
-    ...
-    ...     def update(self, features, reward, *, arm):
-    ...         self.pulls[arm] += 1
-    ...         self.sums[arm] += reward.sum()
-    >>> from mogro.testing import check_policy
-    >>> check_policy(BestSoFar, batched=False, rounds=100)
-    """
-
-    def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
-        """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
-
-    def update(self, features: FloatArray, reward: FloatArray) -> None:
-        """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
 
 
 class Estimate(NamedTuple):
@@ -426,30 +392,12 @@ class LinearPolicy(ABC):
         return policy
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value}" for name, value in self._settings().items())
+        shown = ", ".join(f"{name}={value}" for name, value in changed_settings(self).items())
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
-        observed = f"{self.posterior.n.max():g}"
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
-            for name, value in (
-                self._settings() | {"arms selected": self.step, "observations": observed}
-            ).items()
-        )
-        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
-
-    def _settings(self) -> dict[str, str]:
-        """Return the hyper-parameters that differ from their defaults, in words."""
-        shown = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
-            if field.init and not usual:
-                large = isinstance(value, np.ndarray) and value.size > _MAX_NUMBERS
-                whole = " ".join(repr(value).split())  # of an array, without line breaks
-                shown[field.name] = f"<array {value.shape}>" if large else whole
-        return shown
+        progress = {"arms selected": self.step, "observations": f"{self.posterior.n.max():g}"}
+        return html_table(type(self).__name__, changed_settings(self) | progress)
 
     def _read_features(self, features: ArrayLike) -> FloatArray:
         """Check the shape of the arms on offer."""
