@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 
