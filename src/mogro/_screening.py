@@ -43,16 +43,16 @@ def screened_arms(
         best, doubtful = clearly_best(scores, slack)
         return best, np.zeros(best.shape, dtype=np.bool_), doubtful
     some = optimism.arms(arms.shape[-2])
-    width = np.vecdot(optimism.bonus(beliefs.noise), weights)
-    root = width[..., None, None] * beliefs.expected.W[..., 0, :, :]
-    bonus, error = shared_variances(arms[..., some, :], root)
+    width = np.vecdot(optimism.bonus(beliefs.noise), weights).reshape(-1, 1)
+    bonus, error = shared_variances(arms[..., some, :], beliefs.expected.W[..., 0, :, :])
     np.sqrt(bonus, out=bonus)
+    bonus *= width
     if bonus.size == scores.size:
         total = np.add(bonus, scores, out=bonus)
     else:
         total = scores.copy()
         total[:, some] += bonus
-    best, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
+    best, doubtful = clearly_best(total, slack + 4 * float(np.abs(width).max()) * math.sqrt(error))
     tops, theirs = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
     unsure = np.abs(behind) <= slack

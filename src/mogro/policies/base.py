@@ -406,11 +406,11 @@ class LinearPolicy(ABC):
             check_shape(arms, "features", (..., "K", self.dim))
         if arms.ndim == 2:
             return arms
-        leading = arms.shape[:-2]
-        if len(leading) > len(self.batch) or any(
-            size not in (1, wanted)
-            for size, wanted in zip(leading[::-1], self.batch[::-1], strict=False)
-        ):
+        try:
+            fits = np.broadcast_shapes(arms.shape[:-2], self.batch) == self.batch
+        except ValueError:
+            fits = False
+        if not fits:
             raise ValueError(
                 f"features: expected leading axes that broadcast to batch {self.batch}, "
                 f"got shape {arms.shape}"

@@ -157,13 +157,6 @@ class Worlds:
         self._seed, self._start = seed, start
         world = environments[0]
         self.arms, self.dim, self.objectives = world.arms, world.dim, world.objectives
-        # Where the arms of every learner begin in a list of all arms, if repeats share them or not.
-        self._starts = {
-            offers: np.arange(0, len(environments) * offers * self.arms, self.arms).reshape(
-                -1, offers
-            )
-            for offers in (1, repeats)
-        }
         self.changing = any(instance.changing for instance in self._instances)
         self.ragged = any(instance.ragged for instance in self._instances)
         linear: list[Any] = [world for world in environments if type(world) in _LINEAR]
@@ -226,8 +219,9 @@ class Worlds:
         self, features: FloatArray, arms: IntArray, step: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return features (I, R, d) and rewards (I, R, M) of the arms (I, R) of a round."""
-        places = arms + self._starts[features.shape[1]]
-        x = features.reshape(-1, self.dim).take(places, axis=0)
+        listed = features.reshape(-1, self.dim)  # the arms of all learners, one after the other
+        places = arms + np.arange(0, len(listed), self.arms).reshape(features.shape[:2])
+        x = listed.take(places, axis=0)
         if self._linear:
             rewards = self.noise(step)
             if self.staying:

@@ -17,6 +17,7 @@ from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
 _FORMAT = 3
+_COMMON = ("offered", "seed", "measures")
 REGRETS = ("effective_regret", "pareto_regret")
 _ARRAYS = (
     "arms",
@@ -227,9 +228,7 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
         raise ValueError("traces: expected at least one, got none")
     first = traces[0]
     for other in traces[1:]:
-        same = (other.offered, other.seed, other.measures) == (
-            *(first.offered, first.seed, first.measures),
-        )
+        same = all(getattr(other, name) == getattr(first, name) for name in _COMMON)
         if not (same and np.array_equal(other.checkpoints, first.checkpoints)):
             raise ValueError(
                 "traces: expected equal rounds, checkpoints, arms on offer, seed and measures"
