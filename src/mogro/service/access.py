@@ -18,7 +18,6 @@ from mogro.service.error_responses import error_response
 from mogro.service.keys import Key, KeyRing, Role, hash_secret
 
 COOKIE = "mogro_session"
-_ANY = Key("", ["admin"])  # where there are no keys
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _SESSION = 12 * 3600.0  # seconds
 _SESSIONS, _NAMES = 1000, 10_000  # that are remembered
@@ -123,6 +122,7 @@ class Caller(NamedTuple):
 
 
 NOBODY = Caller("nobody", Key("", []))  # where a request needs no key
+_ANYONE = Caller("anyone", Key("", ["admin"]))  # where there are no keys
 
 
 class RateLimit:
@@ -159,14 +159,13 @@ class Access:
         rate = config.limits.rate
         self._requests = RateLimit(rate, rate, f"rate: expected at most {rate:g} a second")
         self._logins = RateLimit(5 / 60, 5, "key: too many that are wrong")  # by address
-        self._token = secrets.token_urlsafe(32)  # of forms, where there are no keys
         # By the hashes of cookies: whose session, and until when.
         self._sessions: OrderedDict[str, tuple[Caller, float]] = OrderedDict()
 
     def find_caller(self, request: Request) -> Caller | None:
         """Return who asks; None if a key is needed and there is none."""
         if not self.keys.required:
-            return Caller("anyone", _ANY, self._token)
+            return _ANYONE
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             match = self.keys.find(given.strip())
@@ -188,7 +187,7 @@ class Access:
         caller = self.find_caller(request)
         if caller is None:
             raise HTTPException(401, "key: expected one, as Authorization: Bearer KEY")
-        if caller.token is not None and self.keys.required and request.method not in _SAFE:
+        if caller.token is not None and request.method not in _SAFE:
             given = request.headers.get("x-mogro-token", "").encode("utf-8", "surrogatepass")
             if not hmac.compare_digest(given, caller.token.encode()):
                 raise HTTPException(403, "token: expected that of the session, as X-Mogro-Token")

@@ -44,18 +44,19 @@ class Writer:
         self.size = 0  # calls that wait or are being carried out
         self._agent, self._most, self._seconds = agent, waiting, seconds
         self._waiting: deque[_PendingCalls] = deque()
-        self._task: asyncio.Task[None] | None = None  # while there are calls
+        self._busy = False  # whether the thread is at work
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
         """Return the answers to calls, once they are committed."""
         if self.size + len(calls) > self._most:
             raise HTTPException(503, f"busy: {self.size} calls wait; try again")
-        answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answers: asyncio.Future[Answers] = loop.create_future()
         self._waiting.append(_PendingCalls(calls, time.monotonic(), answers))
         self.size += len(calls)
-        if self._task is None:
-            self._task = asyncio.create_task(self._work())
+        if not self._busy:
+            self._begin(loop)
         try:
             return await answers
         finally:
@@ -65,20 +66,30 @@ class Writer:
         """Finish what has begun, and stop."""
         self._thread.shutdown()
 
-    async def _work(self) -> None:
-        """Carry out all that waits."""
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
-            oldest = time.monotonic() - self._seconds
-            calls = [call for each in pending if each.since >= oldest for call in each.calls]
-            done = iter(await loop.run_in_executor(self._thread, self._commit, calls))
-            late = HTTPException(503, f"busy: not begun within {self._seconds:g} s; try again")
-            for each in pending:
-                answers = [next(done) if each.since >= oldest else late for _ in each.calls]
-                if not each.answers.done():
-                    each.answers.set_result(answers)
-        self._task = None
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the thread carry out what waits, if anything does."""
+        pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
+        self._busy = bool(pending)
+        if pending:
+            self._thread.submit(self._carry_out, pending, loop)
+
+    def _carry_out(self, pending: list[_PendingCalls], loop: asyncio.AbstractEventLoop) -> None:
+        oldest = time.monotonic() - self._seconds
+        calls = [call for each in pending if each.since >= oldest for call in each.calls]
+        done = iter(self._commit(calls))
+        late = HTTPException(503, f"busy: not begun within {self._seconds:g} s; try again")
+        answers = [
+            [next(done) if each.since >= oldest else late for _ in each.calls] for each in pending
+        ]
+        loop.call_soon_threadsafe(self._deliver, pending, answers, loop)
+
+    def _deliver(
+        self, pending: list[_PendingCalls], answers: list[Answers], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._begin(loop)  # the disk first
+        for each, known in zip(pending, answers, strict=True):
+            if not each.answers.done():
+                each.answers.set_result(known)
 
     def _commit(self, calls: list[Callable[[], Any]]) -> Answers:
         if not calls:
