@@ -130,18 +130,8 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    about = {
-        "version": VERSION,
-        "objectives": to_plain(state.config.objectives),
-        "dim": state.config.features.dim,
-        "epsilon": state.config.epsilon,
-        "features": _features(state.config),
-        "rewards": rewards,
-        "time": None if state.time == -math.inf else state.time,
-    }
-    if written is not None:
-        about["versions"] = [_features(config) for config in written.versions]
-    return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
+    about = json.dumps(_metadata(state, written, rewards))
+    return pa.table(columns).replace_schema_metadata({"mogro": about})
 
 
 def _lists(values: FloatArray, missing: BoolArray) -> Any:
@@ -323,6 +313,21 @@ def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray,
     late = came & (block.state == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
     return values, names[np.where(late, len(STATUS), block.state)]
+
+
+def _metadata(state: State, written: JournalRows | None, rewards: Rewards) -> dict[str, Any]:
+    config = state.config
+    versions = [] if written is None else [_features(each) for each in written.versions]
+    return {
+        "version": VERSION,
+        "objectives": to_plain(config.objectives),
+        "dim": config.features.dim,
+        "epsilon": config.epsilon,
+        "features": _features(config),
+        "rewards": rewards,
+        "time": None if state.time == -math.inf else state.time,
+        **({"versions": versions} if versions else {}),
+    }
 
 
 def read_metadata(schema: Any) -> dict[str, Any]:
