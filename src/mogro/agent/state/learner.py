@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,24 @@ from mogro.priors import Prior
 _ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
 _MAX_SINGLE = 256  # decisions that are kept one by one, more of them as a sum
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
+
+
+class Closing(NamedTuple):
+    """What becomes final when windows close, one after the other in n steps."""
+
+    states: dict[int, list[int]]  # by row: of its objectives, as they will be
+    features: FloatArray  # of the decisions, (n, p)
+    numbers: IntArray  # of the decisions, (n,)
+    times: FloatArray  # of the decisions, (n,)
+    values: FloatArray  # to be learned, as the learner sees them, (n, M)
+    learned: BoolArray  # where, (n, M)
+    unobserved: BoolArray  # where nothing is learned, (n, M)
+    arms: list[str]  # of the decisions, n
+
+    @property
+    def resolved(self) -> int:
+        """How many objectives become final."""
+        return int(self.learned.sum() + self.unobserved.sum())
 
 
 class Learner:
@@ -217,31 +235,24 @@ class Learner:
         taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
         self._change_pending(x[None], taken, np.array([time]), -1)
 
-    def learn_block(
-        self,
-        x: FloatArray,
-        values: FloatArray,
-        learned: BoolArray,
-        unobserved: BoolArray,
-        numbers: IntArray,
-        times: FloatArray,
-        arms: Sequence[str],
-    ) -> None:
-        """Learn from decisions (n, p) whose windows close, one after the other.
-
-        Values (n, M) are learned where ``learned``; nothing will be learned where ``unobserved``.
-        """
+    def learn_closing(self, closing: Closing) -> None:
+        """Learn from decisions whose windows close, one after the other."""
+        x, values, learned = closing.features, closing.values, closing.learned
+        numbers, times = closing.numbers, closing.times
         if not len(x):  # only windows of what had become final before
             return
         rows = np.flatnonzero(learned.any(axis=1))
         if len(rows) > _ONE_BY_ONE and self.effects is None:
-            self._observe_many(x[rows], values[rows], learned[rows], numbers[rows], times[rows])
+            if self._by_number:
+                self._fade(float(numbers[rows].max()))
+            weights = self.weights(numbers[rows], times[rows])[:, None] * learned[rows]
+            self.observed.learn(x[rows], values[rows], weights)
         else:
             for n in rows.tolist():
-                which = None if learned[n].all() else learned[n]
-                self._observe(x[n], values[n], which, numbers.item(n), times.item(n), arms[n])
-        self._change_pending(x, learned | unobserved, times, -1)
-        self._losses += bool(unobserved.any())
+                about = numbers.item(n), times.item(n), closing.arms[n]
+                self._observe(x[n], values[n], None if learned[n].all() else learned[n], *about)
+        self._change_pending(x, learned | closing.unobserved, times, -1)
+        self._losses += bool(closing.unobserved.any())
 
     def _observe(
         self,
@@ -262,19 +273,6 @@ class Learner:
         if which is not None or weight != 1:
             weights = np.full(len(values), weight) if which is None else weight * which
         self.observed.update(x, values, weights)
-
-    def _observe_many(
-        self,
-        x: FloatArray,
-        values: FloatArray,
-        which: BoolArray,
-        numbers: IntArray,
-        times: FloatArray,
-    ) -> None:
-        if self._by_number:
-            self._fade(float(numbers.max()))
-        weights = self.weights(numbers, times)[:, None] * which
-        self.observed.learn(x, np.where(which, values, 0.0), weights)
 
     def correct(
         self,

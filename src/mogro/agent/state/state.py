@@ -30,7 +30,7 @@ from mogro.agent.state.block import (
     Block,
 )
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
-from mogro.agent.state.learner import Learner
+from mogro.agent.state.learner import Closing, Learner
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.relearning import (
     carry_over,
@@ -41,7 +41,7 @@ from mogro.agent.state.relearning import (
     replaced_defaults,
 )
 from mogro.agent.state.rewards import Rewards, find_conflict, receive, reopen
-from mogro.agent.state.windows import Closing, Windows, find_windows
+from mogro.agent.state.windows import Windows, find_windows
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class State:
         learner = self.learner.copy()
         learner.advance(now)
         if closing is not None:
-            learner.learn_block(*closing.block)
+            learner.learn_closing(closing)
         self._prepared_learner = now, learner, closing
         return learner
 
@@ -455,7 +455,7 @@ class State:
             closing = self._windows.closing(now, self.ledger, self.objective_set)
             self.learner.advance(now)
             if closing is not None:
-                self.learner.learn_block(*closing.block)
+                self.learner.learn_closing(closing)
         self.time = now
         if self.config.max_age < math.inf:
             self.counters.forgotten += self.ledger.drop_aged(now - self.config.max_age)

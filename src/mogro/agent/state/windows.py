@@ -2,38 +2,14 @@
 
 import heapq
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro._validation import BoolArray, FloatArray
 from mogro.agent.objective import PENDING, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
+from mogro.agent.state.learner import Closing
 from mogro.agent.state.ledger import Ledger
-
-
-class Closing(NamedTuple):
-    """What becomes final when windows close, one after the other in n steps."""
-
-    states: dict[int, list[int]]  # by row: of its objectives, as they will be
-    features: FloatArray  # of the decisions, (n, p)
-    numbers: IntArray  # of the decisions, (n,)
-    times: FloatArray  # of the decisions, (n,)
-    values: FloatArray  # to be learned, as the learner sees them, (n, M)
-    learned: BoolArray  # where, (n, M)
-    unobserved: BoolArray  # where nothing is learned, (n, M)
-    arms: list[str]  # of the decisions, n
-
-    @property
-    def resolved(self) -> int:
-        """How many objectives become final."""
-        return int(self.learned.sum() + self.unobserved.sum())
-
-    @property
-    def block(self) -> tuple[Any, ...]:
-        """What :meth:`Learner.learn_block` learns of it."""
-        about = self.numbers, self.times, self.arms
-        return self.features, self.values, self.learned, self.unobserved, *about
 
 
 class Windows:
