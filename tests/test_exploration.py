@@ -602,3 +602,13 @@ def test_arms_that_were_known_need_no_look(seed: int) -> None:
         chosen = arms[rng.integers(0, 150, batch)]
         posterior.update(chosen, rng.standard_normal((*batch, 1)))
     assert 0 < explored < 120
+
+
+def test_what_is_known_up_to_one_threshold_is_not_up_to_another() -> None:
+    posterior, cache, arms = Posterior(2, 1), ExplorationCache(), np.eye(2)
+    posterior.learn(np.eye(2), np.ones((2, 1)))
+    beliefs = posterior.beliefs()
+    for _ in range(2):
+        for threshold, explores in ((None, False), (0.5, False), (2.0, True)):
+            found = needed_exploration(arms, beliefs, threshold, step=0, cache=cache)
+            assert (found is not None) == explores

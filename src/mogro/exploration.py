@@ -246,14 +246,14 @@ class ExplorationCache:
     """
 
     def __init__(self) -> None:
-        self._version = -1
+        self._valid: tuple[int, float | None] = -1, None  # for a version of S and a threshold
         self._everything = False  # whether all directions are known up to the threshold
         self._known: dict[int, FloatArray] = {}  # arms, by the index of the first
 
-    def knows(self, arms: FloatArray, first: int, version: int) -> bool:
+    def knows(self, arms: FloatArray, first: int, version: int, threshold: float | None) -> bool:
         """Tell whether nothing about these arms, of which the first has this index, is unknown."""
-        if version != self._version:
-            self._version, self._everything, self._known = version, False, {}
+        if self._valid != (version, threshold):
+            self._valid, self._everything, self._known = (version, threshold), False, {}
         return self._everything or (
             first in self._known and np.array_equal(self._known[first], arms)
         )
@@ -283,7 +283,7 @@ def needed_exploration(
     if looked_at is None:
         return None
     some, first = arms[..., looked_at, :], looked_at.start
-    if cache is not None and cache.knows(some, first, known.version):
+    if cache is not None and cache.knows(some, first, known.version, threshold):
         return None
     check_finite(some, some)
     offers = arms[..., None, :, :]

@@ -106,9 +106,9 @@ class Recorder:
             measures.check_changing()
         if stay:
             wide = np.broadcast_to(first, (len(means), *offers))
-            summed = self._judge(first).take(
-                arms + np.arange(0, len(self._table), self._offered)[:, None], axis=0
-            )
+            table = self._judge(first)
+            instances = np.arange(0, len(table), self._offered)[:, None]
+            summed = table.take(arms + instances, axis=0)
         else:
             wide = np.stack([np.broadcast_to(each, offers) for each in means])
             regrets = gaps(wide, arms=arms), effective_gaps(wide, arms=arms)
