@@ -4,8 +4,6 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray, without_warnings
 
-_FEW = 8  # numbers that a list compares faster
-_SMALL = 128  # numbers up to which calling einsum costs more than it gains
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
 _ALONE = 2**18
@@ -27,8 +25,6 @@ def matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     if matrices.ndim == 2 and vectors.ndim == 1 and len(matrices) > 1 < len(vectors):
         product: FloatArray = matrices.dot(vectors)  # the same routine of BLAS, called faster
         return product
-    if matrices.ndim == 3 and vectors.ndim == 2 and len(matrices) == len(vectors) == 1:
-        return matvec(matrices[0], vectors[0])[None]
     return _matvec(matrices, vectors)
 
 
@@ -55,9 +51,7 @@ def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
         product: FloatArray = left[:, None].dot(right[None])
         return product
-    if left.size <= _SMALL:
-        return np.asarray(left[..., :, None] * right[..., None, :])
-    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
+    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # of many, twice as fast as *
 
 
 def rows_alone(inner: int, columns: int) -> int:
@@ -117,25 +111,13 @@ def _lower_inverse(L: FloatArray) -> FloatArray:
 
 
 def largest(numbers: FloatArray) -> float:
-    """Return the largest of some numbers; of a few in less time."""
-    if numbers.size == 1:
-        return float(numbers.item())
-    return (
-        max(numbers.ravel().tolist())
-        if numbers.size <= _FEW
-        else float(np.maximum.reduce(numbers, axis=None))
-    )
+    """Return the largest of some numbers: of a few, a list takes less time."""
+    return float(max(numbers.ravel().tolist()))
 
 
 def smallest(numbers: FloatArray) -> float:
-    """Return the smallest of some numbers; of a few in less time."""
-    if numbers.size == 1:
-        return float(numbers.item())
-    return (
-        min(numbers.ravel().tolist())
-        if numbers.size <= _FEW
-        else float(np.minimum.reduce(numbers, axis=None))
-    )
+    """Return the smallest of some numbers."""
+    return float(min(numbers.ravel().tolist()))
 
 
 def rounding(dim: int) -> float:

@@ -53,7 +53,7 @@ def with_features(posterior: Posterior, matrix: FloatArray, prior: Prior) -> Pos
     other.n, other._due = known.n, known.n
     other._sums, other._zeros = maps @ known._sums @ maps.T, np.where(several, 0.0, zeros)
     other.renew()
-    other._set_residual(known._residual_of((other.theta @ matrix)[..., None, :], known.V))
+    other._set_residual(known.residual((other.theta @ matrix)[..., None, :]))
     return other
 
 

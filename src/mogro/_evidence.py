@@ -13,7 +13,7 @@ has on average, explain a fifth of what the noise and the largest effect do. Bes
 large, no noise is below a hundredth: where rewards have none, what was never tried stays uncertain.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -45,20 +45,13 @@ def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> F
     return np.asarray(np.where(filled > 0, filled, 1.0))
 
 
-def precisions(
-    V: FloatArray,
-    b: FloatArray,
-    y2: FloatArray,
-    n: FloatArray,
-    uses: FloatArray,
-    groups: IntArray,
-    residual: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """Return Lambda (..., d), from sums (..., d, d), (..., d), (...) and (...).
+def precisions(posterior: Any, groups: IntArray) -> FloatArray:
+    """Return Lambda, (*batch, G, d), from the sums of a ``Posterior`` with one objective each.
 
-    ``uses`` (..., d) says how often features were not zero, and ``residual`` returns the squares of
-    residuals (...) from estimates (..., d). Features of group -1, a constant, are left free.
+    Features of group -1, a constant, are left free.
     """
+    d, n, uses, V = posterior.dim, posterior.n, posterior.uses, posterior.V
+    b, y2 = posterior.sums()[..., d, :d], posterior.sums()[..., d, d]
     members, sizes = _members(groups), feature_sizes(diagonals(V), uses, groups)
     at_once = _group_sums(uses, members) / np.maximum(n, _TINY)[..., None]
     strengths = start = START * np.maximum(at_once, 1.0)
@@ -68,7 +61,9 @@ def precisions(
         W = inverse_root(V, Lambda)
         theta = vecmat(matvec(W, b), W)
         used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
-        squares = residual(theta) + (Lambda * np.square(theta)).sum(axis=-1)
+        squares = posterior.residual(theta[..., None, :])[..., 0] + (Lambda * np.square(theta)).sum(
+            axis=-1
+        )
         effects = sizes * np.square(theta)
         largest = (effects * (groups >= 0)).max(axis=-1)
         noise = np.maximum(squares, _EXACT * y2 + _TINY) / free

@@ -21,17 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._algebra import (
-    diagonals,
-    dot,
-    inverse_root,
-    largest,
-    matvec,
-    outer,
-    outer_sums,
-    rows_alone,
-    smallest,
-)
+from mogro._algebra import diagonals, dot, inverse_root, largest, outer, outer_sums, rows_alone
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
 from mogro.priors import Fixed, Flat, Learned, Prior
@@ -46,7 +36,6 @@ _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _FREE = 0.999  # observations left free: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
-_STRICTER = 1 - 1e-9  # what is checked beforehand is learned, in whatever order its sum is made
 _UNSEEN = 1e-127  # a flat prior has a precision below for features never seen
 _RENEWED = ("_solution", "_squares", "_mean", "_precision", "_growth")
 # What changes, with leading axes (*batch, G); never in place, so that all who have it may keep it.
@@ -151,7 +140,7 @@ class Posterior:
     @property
     def free(self) -> FloatArray:
         """Observations that the parameters leave free, n - tr(S V), (*batch, G)."""
-        unused = np.add.reduce(matvec(self.W * self.W, self._precision), axis=-1)
+        unused = np.add.reduce(np.matvec(self.W * self.W, self._precision), axis=-1)
         return np.asarray(self.n + (unused - self.dim))
 
     @property
@@ -170,14 +159,15 @@ class Posterior:
         """
         n, d = self.n[..., None], self.dim
         if self._groups is None:
-            free, errors = self.free[..., None], np.maximum(self._residual, 0)
+            penalty = self._penalty(self._solution[..., d:, :] - self._mean)
+            free, errors = self.free[..., None], np.maximum(self._squares - penalty, 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
             sizes = self._diagonal()[..., :d] / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
             errors = np.maximum(self._squares, _evidence.CERTAIN * effect * free)
         noise = errors / np.maximum(free, _FREE)
-        if smallest(free) <= _FREE:
+        if (free <= _FREE).any():
             usual = (self._diagonal()[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
             noise = np.where(free > _FREE, noise, usual)
         return self._by_objective(noise)
@@ -194,44 +184,40 @@ class Posterior:
 
     # Observations
 
-    def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
-        """Refuse what is not finite, or whose squares may overflow."""
-        self._join(x, y, rewards, _HUGE * _STRICTER)
+    def _read(
+        self, x: FloatArray, y: FloatArray, weights: FloatArray | None, rewards: str
+    ) -> tuple[FloatArray, Any]:
+        """Return observations z = (x, y), (*batch, ..., G, d + m), and weights, as sums have them.
 
-    def _join(self, x: FloatArray, y: FloatArray, rewards: str, limit: float) -> FloatArray:
-        """Return observations z = (x, y), (*batch, ..., G, d + m), as the sums have them."""
-        if self.n.shape[-1] == 1:
-            z = np.concatenate((x, y), axis=-1)[..., None, :]
-        else:
-            z = np.empty((*y.shape, self.dim + 1))
-            z[..., :-1], z[..., -1] = x[..., None, :], y
-        if not np.vdot(z, z) < limit:
+        What is not finite, or whose squares may overflow, is refused; nothing has changed by then.
+        """
+        if weights is not None:
+            y = np.where(weights != 0, y, 0.0)
+        z = np.concatenate((x, y), axis=-1)
+        if not np.vdot(z, z) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
-        return z
-
-    def _weigh(
-        self, x: FloatArray, y: FloatArray, weights: FloatArray, rewards: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return z, and weights (..., M) as the sums have them, (..., G), which may make G = M."""
-        y = np.where(weights != 0, y, 0.0)
-        if not self.apart and (weights != weights[..., :1]).any():
-            self.check(x, y, rewards)
+        if weights is not None and not self.apart and (weights != weights[..., :1]).any():
             self.separate()
-        z = self._join(x, y, rewards, _HUGE)
-        return z, weights if self.apart else weights[..., :1]
+        if self.apart:
+            z = np.empty((*y.shape, self.dim + 1))
+            z[..., :-1], z[..., -1] = x[..., None, :], y
+            return z, 1.0 if weights is None else weights
+        return z[..., None, :], 1.0 if weights is None else weights[..., :1]
 
-    def update(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
+    def update(
+        self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None, *, decay: float = 1.0
+    ) -> None:
         """Learn from one observation each: features (*batch, d) and rewards (*batch, M).
 
-        By ``weights`` (*batch, M) it counts for more or less; not at all for objectives with 0.
+        By ``weights`` (*batch, M) it counts for more or less; not at all for objectives with 0. All
+        observations before it are weighed down by ``decay``.
         """
-        weight: Any = 1.0
-        if weights is None:
-            z = self._join(x, y, "reward", _HUGE)
-        else:
-            z, weight = self._weigh(x, y, weights, "reward")
+        z, weight = self._read(x, y, weights, "reward")
+        if decay < 1:
+            self.decay(decay)
+        if weights is not None:
             z *= np.sqrt(weight)[..., None]
         self.n, self._recent = self.n + weight, (*self._recent, z)
         if not self._complete:
@@ -265,12 +251,16 @@ class Posterior:
         elif largest(self._growth) > self._much:
             self._review()
 
-    def learn(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
+    def learn(
+        self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None, *, decay: float = 1.0
+    ) -> None:
         """Learn from a block of observations: (*batch, n, d), (*batch, n, M), and their weights.
 
-        Weights below 0 take out what was learned before.
+        Weights below 0 take out what was learned before. All before is weighed down by ``decay``.
         """
-        z, weight = self._weigh(x, y, np.ones(y.shape) if weights is None else weights, "rewards")
+        z, weight = self._read(x, y, np.ones(y.shape) if weights is None else weights, "rewards")
+        if decay < 1:
+            self.decay(decay)
         zeros = ((z[..., : self.dim] == 0) * weight[..., None]).sum(axis=-3)
         self.add(z.swapaxes(-2, -3), weight.mT, weight.sum(axis=-2), zeros)
 
@@ -298,9 +288,7 @@ class Posterior:
         self.renew()
         theta = self._solution[..., d:, :]
         errors = z[..., d:] - z[..., :d] @ theta.mT
-        residual = before._residual_of(theta, before.V) + (
-            np.square(errors) * weights[..., None]
-        ).sum(axis=-2)
+        residual = before.residual(theta) + (np.square(errors) * weights[..., None]).sum(axis=-2)
         self._set_residual(residual * left)
 
     def decay(self, factor: FloatArray | float) -> None:
@@ -375,13 +363,8 @@ class Posterior:
         Where it is not due, those in force.
         """
         assert self._groups is not None
-        due, d, precisions = self.n >= self._due, self.dim, self._learned.copy()
-        part = self._part(due)
-        b, y2 = part._sums[..., d, :d], part._sums[..., d, d]
-        precisions[due] = _evidence.precisions(
-            *(part.V, b, y2, part.n, part.uses, self._groups),
-            lambda theta: part._residual_of(theta[..., None, :], part.V)[..., 0],
-        )[:, 0]
+        due, precisions = self.n >= self._due, self._learned.copy()
+        precisions[due] = _evidence.precisions(self._part(due), self._groups)[:, 0]
         return precisions
 
     def learn_prior(self, precisions: FloatArray) -> None:
@@ -416,7 +399,7 @@ class Posterior:
         """Take over W, Lambda and m0, and the estimates that follow from them and the sums."""
         V, b = sums[..., : self.dim, : self.dim], sums[..., self.dim :, : self.dim]
         theta = mean + ((b - mean @ V) @ W.mT) @ W
-        residual = self._residual_of(theta, V)
+        residual = self.residual(theta, V)
         self._solution = np.concatenate((W, theta), axis=-2)
         self._mean, self._precision, self._growth = mean, precision, np.ones_like(self._growth)
         self._set_residual(residual)
@@ -428,22 +411,23 @@ class Posterior:
         sizes = squares / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), squares)
 
-    @property
-    def _residual(self) -> FloatArray:
-        """The squares of residuals, (*batch, G, m)."""
-        change = self._solution[..., self.dim :, :] - self._mean
-        return np.asarray(self._squares - _penalty(change, self._precision))
+    def residual(self, theta: FloatArray, V: FloatArray | None = None) -> FloatArray:
+        """Return the squares of residuals, (*batch, G, m), of estimates (*batch, G, m, d).
 
-    def _residual_of(self, theta: FloatArray, V: FloatArray) -> FloatArray:
-        """Return what they are of other estimates (..., m, d): no difference of large sums."""
-        now = self._solution[..., self.dim :, :]
-        change, pull = theta - now, self._precision[..., None, :] * (now - self._mean)
-        return self._residual + dot(change @ V, change) - 2 * dot(change, pull)
+        What the present ones have, and more: no difference of large sums.
+        """
+        change = theta - self._solution[..., self.dim :, :]
+        more = dot(change @ (self.V if V is None else V), change) + self._penalty(change)
+        return self._squares + more - self._penalty(theta - self._mean)
 
     def _set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (*batch, G, m)."""
         change = self._solution[..., self.dim :, :] - self._mean
-        self._squares = np.maximum(residual, 0) + _penalty(change, self._precision)
+        self._squares = np.maximum(residual, 0) + self._penalty(change)
+
+    def _penalty(self, change: FloatArray) -> FloatArray:
+        """Return ``change' Lambda change``, (*batch, G, m), of changes (*batch, G, m, d)."""
+        return np.asarray(np.matvec(np.square(change), self._precision))
 
     def _set_new_precisions(self, x: FloatArray) -> None:
         """Give features (*batch, G, d) that are seen for the first time the precision they want."""
@@ -520,8 +504,3 @@ class Posterior:
         other._recent = tuple(recent)
         other._updates, other.version = int(arrays["updates"]), self.version + 1
         self.__dict__ = other.__dict__
-
-
-def _penalty(change: FloatArray, precision: FloatArray) -> FloatArray:
-    """Return ``(theta - m0)' Lambda (theta - m0)``, (..., m), of changes of the mean."""
-    return matvec(np.square(change), precision)

@@ -209,10 +209,8 @@ class LinearPolicy(ABC):
             Its reward vector, (*batch, M).
         """
         x, y = self._observed(features, reward)
-        if self.half_life is not None:
-            self.posterior.check(x, y, "reward")
-            self.posterior.decay(0.5 ** (1 / self.half_life))
-        self.posterior.update(x, y)
+        decay = 1.0 if self.half_life is None else 0.5 ** (1 / self.half_life)
+        self.posterior.update(x, y, decay=decay)
         if self.posterior.due:
             self.posterior.learn_prior(self.posterior.evidence())
 
@@ -239,13 +237,12 @@ class LinearPolicy(ABC):
         """
         x = floats(features, "features", shape=(*self.batch, "n", self.dim))
         y = floats(rewards, "rewards", shape=(*self.batch, x.shape[-2], self.objectives))
-        x, y, weights = x.astype(np.float64), y.astype(np.float64), None
+        x, y, weights, decay = x.astype(np.float64), y.astype(np.float64), None, 1.0
         if self.half_life is not None:
-            self.posterior.check(x, y, "rewards")
             ages = np.arange(x.shape[-2] - 1, -1, -1)[:, None]
             weights = np.broadcast_to(0.5 ** (ages / self.half_life), y.shape)
-            self.posterior.decay(0.5 ** (x.shape[-2] / self.half_life))
-        self.posterior.learn(x, y, weights)
+            decay = 0.5 ** (x.shape[-2] / self.half_life)
+        self.posterior.learn(x, y, weights, decay=decay)
         if self.posterior.due:
             self.posterior.learn_prior(self.posterior.evidence())
 
