@@ -77,7 +77,7 @@ def probabilities_of_values(
     theta: FloatArray,
     *,
     step: int,
-    rng: Rng,
+    rng: np.random.Generator,
     selection: Selection,
     epsilon: float = 0.0,
     prices: FloatArray | None = None,
@@ -85,13 +85,27 @@ def probabilities_of_values(
 ) -> Probabilities:
     """Return what :func:`probabilities` does for one learner, by what arms are worth to it, (K, M).
 
-    It is the same to the bit if the learner did not explore, and its values were not random. Arms
-    are (K, d) and estimates (M, d); ``epsilon`` includes the policy's own.
+    It is the same to the bit if the learner did not explore, its values were not random, and
+    ``rng`` is :func:`estimation_rng`. Arms are (K, d) and estimates (M, d); ``epsilon`` includes
+    the policy's own.
     """
-    part = _by_values(
-        values, arms, theta, step, _generator_for_estimates(rng), selection, prices, chosen
-    )
-    return _mix_with_uniform(part, epsilon)
+    values, theta = add_prices(values, theta, arms, prices), theta_with_prices(theta, prices)
+    rows = np.flatnonzero(values[:, 0] > -math.inf)
+    if is_front(selection):
+        values = values[rows]
+    else:
+        rows = distinct(arms, rows)
+        values, selection = _without_rounding(values[rows], arms[rows], theta, selection, step)
+        index = np.flatnonzero(rows == chosen)
+        chosen = int(index[0]) if index.size else None
+    whole = np.zeros((2, len(arms)))
+    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng, chosen=chosen)
+    return _mix_with_uniform(Probabilities(*whole), epsilon)
+
+
+def estimation_rng(rng: Rng) -> np.random.Generator:
+    """Return the generator by which probabilities are estimated."""
+    return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
 
 
 def _mix_with_uniform(part: Probabilities, share: float) -> Probabilities:
@@ -99,11 +113,6 @@ def _mix_with_uniform(part: Probabilities, share: float) -> Probabilities:
     return Probabilities(
         share / len(part.values) + (1 - share) * part.values, (1 - share) * part.errors
     )
-
-
-def _generator_for_estimates(rng: Rng) -> np.random.Generator:
-    """Return a generator for estimates."""
-    return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
 
 
 def _when_exploring(
@@ -132,7 +141,7 @@ def _when_exploiting(
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
     count = len(arms)
-    source = _generator_for_estimates(rng)
+    source = estimation_rng(rng)
     before = source.bit_generator.state
     optimism = optimism_in_round(policy, beliefs, step, selection, prices)
     values = values_in_round(policy, arms[None], beliefs, source, optimism, prices)
@@ -140,34 +149,16 @@ def _when_exploiting(
     if source.bit_generator.state != before:  # values that are random themselves
         drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)
         return counted_probabilities(np.bincount(drawn, minlength=count), len(drawn), chosen)
-    added = None if prices is None else prices.weights
-    return _by_values(values, arms, beliefs.theta[0], step, source, selection, added, chosen)
-
-
-def _by_values(
-    values: FloatArray,
-    arms: FloatArray,
-    theta: FloatArray,
-    step: int,
-    rng: np.random.Generator,
-    selection: Selection,
-    prices: FloatArray | None,
-    chosen: int | None,
-) -> Probabilities:
-    """Return the probabilities of arms (K, d) that are worth (K, M)."""
-    values, theta = add_prices(values, theta, arms, prices), theta_with_prices(theta, prices)
-    rows = np.flatnonzero(values[:, 0] > -math.inf)
-    if not is_front(selection):
-        rows = distinct(arms, rows)
-        values, selection = _without_rounding(values[rows], arms[rows], theta, selection, step)
-        if chosen is not None:
-            index = np.flatnonzero(rows == chosen)
-            chosen = int(index[0]) if index.size else None
-    else:
-        values = values[rows]
-    whole = np.zeros((2, len(arms)))
-    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng, chosen=chosen)
-    return Probabilities(*whole)
+    return probabilities_of_values(
+        values,
+        arms,
+        beliefs.theta[0],
+        step=step,
+        rng=source,
+        selection=selection,
+        prices=None if prices is None else prices.weights,
+        chosen=chosen,
+    )
 
 
 def _without_rounding(

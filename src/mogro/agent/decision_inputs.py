@@ -13,7 +13,7 @@ from mogro.beliefs import Beliefs
 from mogro.exploration import ExplorationContext
 from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities
-from mogro.propensity import probabilities, probabilities_of_values
+from mogro.propensity import estimation_rng, probabilities, probabilities_of_values
 from mogro.selection import Selection
 from mogro.valuation import Prices
 
@@ -109,7 +109,7 @@ class StoredInputs(NamedTuple):
             self.arms.features,
             self.theta,
             step=self.step,
-            rng=rng,
+            rng=estimation_rng(rng),
             selection=self.selection,
             epsilon=self.epsilon,
             prices=self.prices,
