@@ -90,7 +90,7 @@ def test_the_header_is_json_as_documented(tmp_path: Path) -> None:
     data = (tmp_path / "agent").read_bytes()
     size = int.from_bytes(data[8:16], "little")
     header = json.loads(data[16 : 16 + size])
-    assert header["version"] == 8
+    assert header["version"] == 9
     assert header["config"]["objectives"][1]["window"] == 50.0
     assert set(header["config"]) == {"is", *(field.name for field in fields(AgentConfig))}
     items = {name: int(np.prod(shape)) for name, _, shape in header["arrays"]}

@@ -32,7 +32,7 @@ from mogro.scalarization import (
 )
 from mogro.selection import EffectiveFront, ParetoFront
 
-FORMAT = 4
+FORMAT = 5
 BUILT_IN: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
