@@ -612,3 +612,31 @@ def test_what_is_known_up_to_one_threshold_is_not_up_to_another() -> None:
         for threshold, explores in ((None, False), (0.5, False), (2.0, True)):
             found = needed_exploration(arms, beliefs, threshold, step=0, cache=cache)
             assert (found is not None) == explores
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("dim", [2, 4, 7])
+def test_with_a_threshold_features_that_no_arm_has_need_no_exploration(
+    dim: int, fixed: bool
+) -> None:
+    rng = np.random.default_rng(dim)
+    policy = mogro.MOGRO(dim, 1, threshold=5.0, exploration=mogro.Uniform())
+    arms = rng.standard_normal((6, dim))
+    for _ in range(100):
+        arms = arms if fixed else rng.standard_normal((6, dim))
+        arms[:, ::2] = 0
+        least = np.linalg.eigvalsh(policy.posterior.V[0, 1::2, 1::2])[0]
+        arm = policy.select(arms, rng=rng)
+        assert policy.exploring == (least < 5.0)
+        policy.update(arms[arm], rng.standard_normal(1))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-6, 1e-8])
+def test_small_arms_are_explored_as_long_as_the_paper_says(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    policy, arms = mogro.MOGRO(3, 1, threshold=1.0), scale * rng.standard_normal((6, 3))
+    for _ in range(20):
+        arm = policy.select(arms, rng=rng)
+        assert policy.exploring
+        policy.update(arms[arm], rng.standard_normal(1))
+    assert np.linalg.matrix_rank(policy.posterior.V[0] / scale**2, tol=1e-3) == 3

@@ -40,6 +40,7 @@ _ONE = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
 _EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
 _NEGLIGIBLE_SQUARE = 1e-12  # of a threshold: squares of features that could never add up to it
+_FAR_SMALLER = 1e-3  # of the largest feature: one below may be negligible
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -352,17 +353,21 @@ def span(arms: FloatArray, threshold: float = 0.0) -> FloatArray:
     """Return an orthonormal basis (..., d, r) of the span of arms (..., K, d).
 
     It has zeros where a span has fewer dimensions than others. Whatever the units of the features
-    and the sizes of the arms: both are brought to one size first. Features whose squares could
-    never add up to a threshold count as zeros.
+    and the sizes of the arms: both are brought to one size first. Beside features that are far
+    larger, those whose squares could never add up to a threshold count as zeros.
     """
     sizes = np.abs(arms).max(axis=-2).astype(np.float64)
-    sizes = np.where(np.square(sizes) > _NEGLIGIBLE_SQUARE * threshold, sizes, 0.0)[..., None]
+    far_smaller = sizes < _FAR_SMALLER * sizes.max(axis=-1, keepdims=True)
+    negligible = far_smaller & (np.square(sizes) <= _NEGLIGIBLE_SQUARE * threshold)
+    sizes = np.where(negligible, 0.0, sizes)[..., None]
     scaled = np.divide(arms, sizes.mT, out=np.zeros(arms.shape), where=sizes.mT > 0)
     norms = np.sqrt(np.vecdot(scaled, scaled))[..., None]
     units = np.divide(scaled, norms, out=scaled, where=norms > 0)
     _, lengths, directions = np.linalg.svd(units, full_matrices=False)
     inside = (np.square(lengths) > rounding_share(arms.shape[-1], arms.dtype))[..., None, :]
-    return np.asarray(np.linalg.qr(directions.mT * sizes * inside)[0] * inside)
+    basis = np.linalg.qr(directions.mT * sizes * inside)[0]
+    # Rounding in a row of zeros would meet the variance of a feature that was never seen.
+    return np.asarray(basis * (inside & (sizes > 0)))
 
 
 def rounding_share(dim: int, dtype: DTypeLike = np.float64) -> float:
