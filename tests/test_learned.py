@@ -241,3 +241,21 @@ def test_a_fixed_prior_learns_nothing() -> None:
     posterior = Posterior(2, 1, prior=Fixed(1.0))
     posterior.learn(np.eye(2)[[0, 1] * 50], np.ones((100, 1)))
     assert not posterior.due
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("updates", [0, 20, 40])
+def test_squares_of_residuals_are_those_of_the_observations_in_any_unit(
+    unit: float, updates: int
+) -> None:
+    rng = np.random.default_rng(0)
+    x = unit * rng.standard_normal((40, 3))
+    y = x @ rng.standard_normal((3, 1)) / unit + 0.1 * rng.standard_normal((40, 1))
+    policy = mogro.MOGRO(3, 1, prior=Learned())
+    for features, reward in zip(x[:updates], y[:updates], strict=True):
+        policy.update(features, reward)
+    if updates < 40:
+        policy.learn(x[updates:], y[updates:])
+    theta = policy.theta
+    residuals = np.square(y - x @ theta.T).sum()
+    np.testing.assert_allclose(policy.posterior.residual(theta[:, None])[0], residuals, rtol=1e-6)

@@ -414,11 +414,14 @@ class Posterior:
     def residual(self, theta: FloatArray, V: FloatArray | None = None) -> FloatArray:
         """Return the squares of residuals, (*batch, G, m), of estimates (*batch, G, m, d).
 
-        What the present ones have, and more: no difference of large sums.
+        What the present ones have, and more: no difference of large sums, nor of penalties, which
+        are large where a prior in force was made for features of another size.
         """
-        change = theta - self._solution[..., self.dim :, :]
-        more = dot(change @ (self.V if V is None else V), change) + self._penalty(change)
-        return self._squares + more - self._penalty(theta - self._mean)
+        now = self._solution[..., self.dim :, :]
+        change, shift = theta - now, now - self._mean
+        pull = self._precision[..., None, :] * shift  # b - V theta, of the present ones
+        more = dot(change @ (self.V if V is None else V), change) - 2 * dot(change, pull)
+        return self._squares - self._penalty(shift) + more
 
     def _set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (*batch, G, m)."""
