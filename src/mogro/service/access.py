@@ -19,8 +19,8 @@ from mogro.service.keys import Key, KeyRing, Role, hash_secret
 
 COOKIE = "mogro_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_SESSION = 12 * 3600.0  # seconds
-_SESSIONS, _NAMES = 1000, 10_000  # that are remembered
+_SESSION_SECONDS = 12 * 3600.0
+_MAX_SESSIONS, _MAX_NAMES = 1000, 10_000  # that are remembered
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -77,8 +77,8 @@ class HostCheck:
             raise HTTPException(421, f"host: expected a name of this service, got {name[:100]!r}")
         origin = headers.get(b"origin")
         if origin is not None and scope["method"] not in _SAFE:
-            given = urlsplit(origin.decode("latin-1").lower())
-            if given.netloc != host:
+            page = urlsplit(origin.decode("latin-1").lower())
+            if page.netloc != host:
                 raise HTTPException(403, "origin: expected a page of this service")
 
 
@@ -147,7 +147,7 @@ class RateLimit:
         if self._rate:
             self._levels[name] = self.check(name) - 1, time.monotonic()
             self._levels.move_to_end(name)
-            if len(self._levels) > _NAMES:
+            if len(self._levels) > _MAX_NAMES:
                 self._levels.popitem(last=False)
 
 
@@ -166,9 +166,9 @@ class Access:
         """Return who asks; None if a key is needed and there is none."""
         if not self.keys.required:
             return _ANYONE
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            match = self.keys.find(given.strip())
+            match = self.keys.find(secret.strip())
             return None if match is None else Caller(*match)
         caller, until = self._sessions.get(_session_of(request), (None, 0.0))
         if caller is None or time.monotonic() > until:
@@ -188,23 +188,23 @@ class Access:
         if caller is None:
             raise HTTPException(401, "key: expected one, as Authorization: Bearer KEY")
         if caller.token is not None and request.method not in _SAFE:
-            given = request.headers.get("x-mogro-token", "").encode("utf-8", "surrogatepass")
-            if not hmac.compare_digest(given, caller.token.encode()):
+            token = request.headers.get("x-mogro-token", "").encode("utf-8", "surrogatepass")
+            if not hmac.compare_digest(token, caller.token.encode()):
                 raise HTTPException(403, "token: expected that of the session, as X-Mogro-Token")
         self._requests.take(caller.name)
         return caller
 
-    def log_in(self, request: Request, given: str) -> str | None:
+    def log_in(self, request: Request, secret: str) -> str | None:
         """Return the cookie of a new session; None if that is no key."""
         address = request.client.host if request.client else ""
         self._logins.check(address)
-        match = self.keys.find(given)
+        match = self.keys.find(secret)
         if match is None:
             self._logins.take(address)
             return None
         cookie, caller = secrets.token_urlsafe(32), Caller(*match, secrets.token_urlsafe(32))
-        self._sessions[hash_secret(cookie)] = caller, time.monotonic() + _SESSION
-        if len(self._sessions) > _SESSIONS:
+        self._sessions[hash_secret(cookie)] = caller, time.monotonic() + _SESSION_SECONDS
+        if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return cookie
 

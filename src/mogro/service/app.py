@@ -98,8 +98,8 @@ def _handler(wanted: Operation, service: Service) -> Handler:
         if isinstance(result, Response):
             return result
         if wanted.answers is None:
-            return Response(status_code=wanted.good)
-        return as_json(result, wanted.good)
+            return Response(status_code=wanted.status)
+        return as_json(result, wanted.status)
 
     return handle
 

@@ -170,8 +170,8 @@ class RemoteAgent:
 
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
-        given = None if trade_offs is None else [dict(each) for each in trade_offs]
-        return self._call(calls.CompareTradeOffs(trade_offs=given), wire.WhatIfAnswer)
+        listed = None if trade_offs is None else [dict(each) for each in trade_offs]
+        return self._call(calls.CompareTradeOffs(trade_offs=listed), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""

@@ -15,28 +15,30 @@ from mogro.service.keys import KeyRing, add_key, remove_key
 from mogro.service.protocol import make_protocol
 from mogro.service.service import Service, write_line
 
-_LAST = 10  # seconds for requests that are under way when the service stops
+_GRACE_SECONDS = 10  # for requests that are under way when the service stops
 
 
-def run(given: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Serve, or do what was asked for instead."""
-    if given.demo:
-        _run_demo(given.port or 8080)
+    if arguments.demo:
+        _run_demo(arguments.port or 8080)
         return
-    if given.file is None:
+    if arguments.file is None:
         raise ValueError("FILE: expected one, or --demo, got none")
-    config = read_config(given.file)
-    config.host, config.port = given.host or config.host, given.port or config.port
-    if given.add_key is not None:
-        roles, agents = (part.split(",") if part else [] for part in (given.roles, given.agents))
+    config = read_config(arguments.file)
+    config.host, config.port = arguments.host or config.host, arguments.port or config.port
+    if arguments.add_key is not None:
+        roles, agents = (
+            part.split(",") if part else [] for part in (arguments.roles, arguments.agents)
+        )
         if not config.agents.keys() >= set(agents):
             raise ValueError(f"agents: expected some of {sorted(config.agents)}, got {agents}")
-        print(add_key(config.key_file, given.add_key, roles, agents))
-    elif given.remove_key is not None:
-        remove_key(config.key_file, given.remove_key)
-    elif given.check:
+        print(add_key(config.key_file, arguments.add_key, roles, agents))
+    elif arguments.remove_key is not None:
+        remove_key(config.key_file, arguments.remove_key)
+    elif arguments.check:
         config.check(keys=KeyRing(config.key_file).required)
-        print(f"{given.file}: {', '.join(config.agents)}")
+        print(f"{arguments.file}: {', '.join(config.agents)}")
     else:
         serve(config)
 
@@ -83,6 +85,6 @@ def make_server(service: Service) -> uvicorn.Server:
             ssl_keyfile=str(config.beside(config.certificate_key)) if config.certificate else None,
             limit_concurrency=config.limits.connections,
             timeout_keep_alive=75,
-            timeout_graceful_shutdown=_LAST,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )

@@ -89,8 +89,8 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
 
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""
-        given = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
-        options = {name: value for name, value in given.items() if value is not UNSET}
+        fields = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
+        options = {name: value for name, value in fields.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
                 options[name] = _encoder(options[name], name)
@@ -166,10 +166,10 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
 
     def journal(self, agent: str) -> str:
         """Return where an agent is kept."""
-        given = self.agents[agent].journal
-        if given is None:
-            given = f"{self.path.stem}.{agent}.db"
-        return given if "://" in given else os.fspath(self.beside(given))
+        journal = self.agents[agent].journal
+        if journal is None:
+            journal = f"{self.path.stem}.{agent}.db"
+        return journal if "://" in journal else os.fspath(self.beside(journal))
 
     def check(self, *, keys: bool) -> None:
         """Refuse what would not be safe, or cannot be."""
@@ -206,12 +206,12 @@ def _check_known(name: str, value: str, known: list[str]) -> None:
 
 def read_config(path: str | os.PathLike[str]) -> ServiceConfig:
     """Read a file, and check all that is in it."""
-    place = Path(path)
+    file = Path(path)
     try:
-        plain = tomllib.loads(place.read_text(encoding="utf-8"))
+        plain = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{place}: not valid TOML: {error}") from None
-    return parse_config(plain, place)
+        raise ValueError(f"{file}: not valid TOML: {error}") from None
+    return parse_config(plain, file)
 
 
 def parse_config(plain: dict[str, Any], path: Path) -> ServiceConfig:

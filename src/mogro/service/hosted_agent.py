@@ -31,23 +31,25 @@ class ArmStore:
         Whose features the arms have.
     path
         The file.
-    first
+    initial
         Arms to begin with, where there is no file.
-    most
+    max_arms
         How many arms there may be.
     """
 
-    def __init__(self, agent: Agent, path: Path, first: Mapping[str, Any], *, most: int) -> None:
-        self._agent, self._path, self._most = agent, path, most
+    def __init__(
+        self, agent: Agent, path: Path, initial: Mapping[str, Any], *, max_arms: int
+    ) -> None:
+        self._agent, self._path, self._max_arms = agent, path, max_arms
         self._lock = threading.Lock()
-        self.given: Mapping[str, Any] = dict(first)  # as they were sent
+        self.features_by_arm: Mapping[str, Any] = dict(initial)  # as they were sent
         if path.exists():
             try:
-                self.given = json.loads(path.read_text(encoding="utf-8"))
+                self.features_by_arm = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise ValueError(f"{path}: not a catalogue: {error}") from None
         self._features = agent.config.features
-        self._catalogue = self._encode(self.given)
+        self._catalogue = self._encode(self.features_by_arm)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -55,39 +57,41 @@ class ArmStore:
         features = self._agent.config.features
         if features is not self._features:
             with self._lock:
-                self._catalogue, self._features = self._encode(self.given), features
+                self._catalogue, self._features = self._encode(self.features_by_arm), features
         return self._catalogue
 
     def put(self, arms: Mapping[str, Any]) -> None:
         """Add arms, or give those that are there other features."""
         with self._lock:
-            self._replace({**self.given, **arms})
+            self._replace({**self.features_by_arm, **arms})
 
     def drop(self, ids: Collection[str]) -> None:
         """Take arms off offer."""
         with self._lock:
-            missing = [arm for arm in ids if arm not in self.given]
+            missing = [arm for arm in ids if arm not in self.features_by_arm]
             if missing:
                 raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
             gone = set(ids)
-            self._replace({arm: x for arm, x in self.given.items() if arm not in gone})
+            self._replace({arm: x for arm, x in self.features_by_arm.items() if arm not in gone})
 
-    def _replace(self, given: dict[str, Any]) -> None:
-        if len(given) > self._most:
-            words = f"arms: expected at most {self._most} in all, got {len(given)}"
+    def _replace(self, features_by_arm: dict[str, Any]) -> None:
+        if len(features_by_arm) > self._max_arms:
+            words = f"arms: expected at most {self._max_arms} in all, got {len(features_by_arm)}"
             raise HTTPException(413, words)
-        catalogue = self._encode(given)
+        catalogue = self._encode(features_by_arm)
         with write_atomically(self._path) as file:
-            file.write(json.dumps(given).encode())
-        self.given, self._catalogue = given, catalogue
+            file.write(json.dumps(features_by_arm).encode())
+        self.features_by_arm, self._catalogue = features_by_arm, catalogue
 
-    def _encode(self, given: Mapping[str, Any]) -> Catalogue:
+    def _encode(self, features_by_arm: Mapping[str, Any]) -> Catalogue:
         features = self._agent.config.features
         catalogue = Catalogue(features.dim)
-        if given:
-            rows = list(given.values())
+        if features_by_arm:
+            rows = list(features_by_arm.values())
             records = read_records(rows)
-            catalogue.add(list(given), rows if records is None else features.encode_arms(records))
+            catalogue.add(
+                list(features_by_arm), rows if records is None else features.encode_arms(records)
+            )
         return catalogue
 
 
@@ -111,12 +115,12 @@ class HostedAgent:
         self.agent, self.noise = section.open(config.journal(name), name), section.noise
         try:
             path = config.beside(f"{config.path.stem}.{name}.arms.json")
-            self.arms = ArmStore(self.agent, path, section.catalogue, most=limits.arms)
+            self.arms = ArmStore(self.agent, path, section.catalogue, max_arms=limits.arms)
             self.recent = deque(self._recorded(), maxlen=_RECENT)
         except BaseException:
             self.agent.close()
             raise
-        self.writer = Writer(self.agent, waiting=limits.waiting, seconds=limits.seconds)
+        self.writer = Writer(self.agent, max_waiting=limits.waiting, max_seconds=limits.seconds)
         self.page: tuple[float, dict[str, str]] = (-math.inf, {})
         self._lock = threading.Lock()
         self._alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())

@@ -66,10 +66,10 @@ class KeyRing:
         self._refresh()
         return self._had_some
 
-    def find(self, given: str) -> tuple[str, Key] | None:
+    def find(self, secret: str) -> tuple[str, Key] | None:
         """Return a key with its name; every comparison takes the same time."""
         self._refresh()
-        digest, match = hash_secret(given), None
+        digest, match = hash_secret(secret), None
         for name, key in self._keys.items():
             if hmac.compare_digest(digest, key.hash):
                 match = name, key

@@ -71,13 +71,13 @@ def _json(schema: Any) -> dict[str, Any]:
 def _describe(
     operation: Operation, schemas: dict[Any, Any], components: dict[str, Any], agents: Sequence[str]
 ) -> dict[str, Any]:
-    good: dict[str, Any] = {"description": "As asked."}
-    if operation.good != 204:
-        good["content"] = (
+    answer: dict[str, Any] = {"description": "As asked."}
+    if operation.status != 204:
+        answer["content"] = (
             {"*/*": {}} if operation.answers is None else _json(schemas[operation.answers])
         )
     path = f"{operation.method.lower()}{operation.path.replace('/', '_')}"
-    responses = {str(operation.good): good}
+    responses = {str(operation.status): answer}
     for status in _REFUSALS:
         responses[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
     described: dict[str, Any] = {

@@ -99,7 +99,7 @@ class Operation(NamedTuple):
         Whether the thread does it that shares commits.
     agent
         Whose call it is, where the path does not say.
-    good
+    status
         The status of an answer as asked.
     """
 
@@ -112,7 +112,7 @@ class Operation(NamedTuple):
     work: Callable[[ServiceRequest, Any], Any]
     writes: bool = False
     agent: str | None = None
-    good: int = 200
+    status: int = 200
 
 
 def as_json(body: Any, status: int = 200) -> Response:
@@ -258,21 +258,21 @@ def _set_budgets(request: ServiceRequest, asked: wire.SetBudgets) -> wire.Budget
 
 def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
     """Return the catalogue."""
-    return wire.CatalogueAnswer(dict(request.hosted.arms.given))
+    return wire.CatalogueAnswer(dict(request.hosted.arms.features_by_arm))
 
 
 def _put_arms(request: ServiceRequest, asked: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
     request.hosted.arms.put(asked.arms)
     request.note("arms", {"put": list(asked.arms)[:100]})
-    return wire.CountAnswer(len(request.hosted.arms.given))
+    return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
 
 
 def _drop_arms(request: ServiceRequest, asked: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
     request.hosted.arms.drop(asked.arms)
     request.note("arms", {"drop": asked.arms[:100]})
-    return wire.CountAnswer(len(request.hosted.arms.given))
+    return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
 
 
 def _erase(request: ServiceRequest, asked: wire.Erase) -> wire.CountAnswer:
@@ -294,7 +294,7 @@ def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
         agent.weights,
         agent.counters,
         agent.observations,
-        len(request.hosted.arms.given),
+        len(request.hosted.arms.features_by_arm),
     )
 
 

@@ -140,7 +140,7 @@ def _recent_estimates(hosted: HostedAgent) -> list[Estimates]:
     """
     agent, recent = hosted.agent, []
     choices = list(hosted.recent)[-_CHOICES:]
-    if not choices and hosted.arms.given and agent.config.context is None:
+    if not choices and hosted.arms.features_by_arm and agent.config.context is None:
         choices = [(None, None)]
     for arms, context in choices:
         offered = hosted.arms.catalogue if arms is None else arms

@@ -14,12 +14,12 @@ from mogro.service.operations import Operation, ServiceRequest, operation
 from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
 from mogro.service.service import Service
 
-_HERE = Path(__file__).parent / "page"
+_FOLDER = Path(__file__).parent / "page"
 _STATIC = {
-    "page.css": (_HERE / "page.css", "text/css"),
+    "page.css": (_FOLDER / "page.css", "text/css"),
     "common.css": (_page.STYLE, "text/css"),
-    "icon.svg": (_HERE / "icon.svg", "image/svg+xml"),
-    "page.js": (_HERE / "page.js", "text/javascript"),
+    "icon.svg": (_FOLDER / "icon.svg", "image/svg+xml"),
+    "page.js": (_FOLDER / "page.js", "text/javascript"),
 }
 _FRESH = 2.0  # seconds for which the parts of a page are kept
 _SMALL = 10_000  # bytes of a form
@@ -57,18 +57,18 @@ def _visible(service: Service, caller: Caller) -> list[str]:
 
 async def _login_form(request: ServiceRequest, _: None) -> Response:
     """Ask for a key."""
-    return _html(_page.fill(_HERE / "login.html", message=""))
+    return _html(_page.fill(_FOLDER / "login.html", message=""))
 
 
 async def _log_in(request: ServiceRequest, _: None) -> Response:
     """Begin a session, by a key."""
     config = request.service.config
     body = await read_body(request.http, most=_SMALL, seconds=config.limits.seconds)
-    given = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
-    cookie = request.service.access.log_in(request.http, given.strip())
+    secret = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
+    cookie = request.service.access.log_in(request.http, secret.strip())
     if cookie is None:
         words = '<p class="warning" role="alert">That is no key of this service.</p>'
-        return _html(_page.fill(_HERE / "login.html", message=words), 401)
+        return _html(_page.fill(_FOLDER / "login.html", message=words), 401)
     response = RedirectResponse("/", 303)
     response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.secure)
     return response
@@ -109,7 +109,7 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
     )
     logout = '<button id="logout" type="button">Log out</button>'
     filled = _page.fill(
-        _HERE / "page.html",
+        _FOLDER / "page.html",
         name=_page.text(name),
         token=_page.text(caller.token or ""),
         may="yes" if caller.key.allows("admin", name) else "no",

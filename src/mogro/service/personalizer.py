@@ -69,9 +69,9 @@ def operations(wanted: Personalizer | None) -> list[Operation]:
 
     event, whose = f"{_HERE}/events/{{event}}", {"writes": True, "agent": wanted.agent}
     return [
-        operation("POST", f"{_HERE}/rank", "decide", _rank, good=201, **whose),
-        operation("POST", f"{event}/reward", "reward", reward, good=204, **whose),
-        operation("POST", f"{event}/activate", "reward", _activate, good=204, **whose),
+        operation("POST", f"{_HERE}/rank", "decide", _rank, status=201, **whose),
+        operation("POST", f"{event}/reward", "reward", reward, status=204, **whose),
+        operation("POST", f"{event}/activate", "reward", _activate, status=204, **whose),
     ]
 
 

@@ -32,24 +32,24 @@ class Writer:
     ----------
     agent
         Which one.
-    waiting
+    max_waiting
         Calls that may wait; more are refused, so that those who wait are served in time.
-    seconds
+    max_seconds
         For which a call may wait; it is refused then, and has not happened.
     """
 
-    def __init__(self, agent: Agent, *, waiting: int, seconds: float) -> None:
+    def __init__(self, agent: Agent, *, max_waiting: int, max_seconds: float) -> None:
         self.commits = 0
         self.fault: Exception | None = None  # why the last commit failed, if it did
         self.size = 0  # calls that wait or are being carried out
-        self._agent, self._most, self._seconds = agent, waiting, seconds
+        self._agent, self._max_waiting, self._max_seconds = agent, max_waiting, max_seconds
         self._waiting: deque[_PendingCalls] = deque()
         self._busy = False  # whether the thread is at work
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
         """Return the answers to calls, once they are committed."""
-        if self.size + len(calls) > self._most:
+        if self.size + len(calls) > self._max_waiting:
             raise HTTPException(503, f"busy: {self.size} calls wait; try again")
         loop = asyncio.get_running_loop()
         answers: asyncio.Future[Answers] = loop.create_future()
@@ -74,10 +74,10 @@ class Writer:
             self._thread.submit(self._carry_out, pending, loop)
 
     def _carry_out(self, pending: list[_PendingCalls], loop: asyncio.AbstractEventLoop) -> None:
-        oldest = time.monotonic() - self._seconds
+        oldest = time.monotonic() - self._max_seconds
         calls = [call for each in pending if each.since >= oldest for call in each.calls]
         done = iter(self._commit(calls))
-        late = HTTPException(503, f"busy: not begun within {self._seconds:g} s; try again")
+        late = HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")
         answers = [
             [next(done) if each.since >= oldest else late for _ in each.calls] for each in pending
         ]
