@@ -109,8 +109,8 @@ def test_both_ways_are_taken() -> None:
             agent.observe(ARMS, arm=arm, rewards={"quality": quality, "cost": cost})
         inputs = agent.decide(ARMS).inputs
         assert isinstance(inputs, DecisionInputs)
-        assert inputs.effects is not None
-        assert (inputs.effects.counted is not None) == looks
+        assert inputs.budget_terms is not None
+        assert (inputs.budget_terms.counted is not None) == looks
 
 
 @pytest.mark.parametrize("seed", range(4))

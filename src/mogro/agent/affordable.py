@@ -125,18 +125,18 @@ def apply_budgets(
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
         all_affordable = all_affordable and needed <= room
     added = Prices(np.array(prices), spending.sizes)
-    effects = BudgetTerms(spending, balances, added, estimates)
+    terms = BudgetTerms(spending, balances, added, estimates)
     if all_affordable:
-        return arms, effects
-    counted, unknown_arms = _counted(effects, accounts, learner, arms, beliefs)
-    fits = _affordable(effects, accounts, learner, arms, counted, unknown_arms)
+        return arms, terms
+    counted, unknown_arms = _counted(terms, accounts, learner, arms, beliefs)
+    fits = _affordable(terms, accounts, learner, arms, counted, unknown_arms)
     if fits.all():
-        return arms, effects._replace(counted=counted)
-    return arms.subset(fits), effects._replace(counted=counted, affordable=np.flatnonzero(fits))
+        return arms, terms._replace(counted=counted)
+    return arms.subset(fits), terms._replace(counted=counted, affordable=np.flatnonzero(fits))
 
 
 def _counted(
-    effects: BudgetTerms,
+    terms: BudgetTerms,
     accounts: Sequence[Account],
     learner: Learner,
     arms: ArmSet,
@@ -147,7 +147,7 @@ def _counted(
     Where the estimate in a context is unreliable, an arm counts at what it spends in any context;
     where nothing is known, at half the burst.
     """
-    spending, spends = effects.spending, effects.spends
+    spending, spends = terms.spending, terms.spends
     variances = beliefs.variances(arms.features)
     if variances.shape[1] > 1:
         variances = variances[:, spending.indices]
@@ -167,7 +167,7 @@ def _counted(
 
 
 def _affordable(
-    effects: BudgetTerms,
+    terms: BudgetTerms,
     accounts: Sequence[Account],
     learner: Learner,
     arms: ArmSet,
@@ -182,7 +182,7 @@ def _affordable(
     for, or all count more.
     """
     budgets = [account.budget for account in accounts]
-    rooms = np.array([balance.room for balance in effects.balances])
+    rooms = np.array([balance.room for balance in terms.balances])
     needed = counted + np.sqrt(counted**2 + [account.flight_squares for account in accounts])
     for index, budget in enumerate(budgets):
         needed[:, index] = budget.max_cost or needed[:, index]
@@ -192,7 +192,7 @@ def _affordable(
     if unknown.any():
         usual = counted
         if arms.view.contextual:
-            usual, _ = _by_arms_alone(effects.spending, learner, arms)
+            usual, _ = _by_arms_alone(terms.spending, learner, arms)
         saving = (usual <= [budget.bound for budget in budgets]).all(axis=1)
         keeping = np.asarray((counted <= rooms).all(axis=1))
         trials = unknown & keeping if keeping.any() else unknown

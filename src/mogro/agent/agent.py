@@ -385,8 +385,8 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*about, activate, subject, sticky))
+        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*question, activate, subject, sticky))
         return self._store.perform(self._decide, id, asked)
 
     def decide_top(
@@ -423,8 +423,8 @@ class Agent:
         """
         check_new_id(id)
         wanted = count(top, "top")
-        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*about, activate, subject))
+        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*question, activate, subject))
         return self._store.perform(self._decide_top, id, asked, wanted)
 
     def probabilities(
@@ -452,8 +452,8 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        about = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*about), written=False)
+        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        asked = self._read(UncheckedRequest(*question), written=False)
         with self._store.current():
             state, request = self._state, self._read_again(asked, written=False)
             inputs = make_inputs(state, state.learner_at(request.time), request)
@@ -516,15 +516,15 @@ class Agent:
         chance = None if propensity is None else share(propensity, "propensity")
         if chance == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
-        given = {} if rewards is None else rewards
-        self._by_latest_config(read_rewards, given, "rewards")
+        received = {} if rewards is None else rewards
+        self._by_latest_config(read_rewards, received, "rewards")
         asked = self._read(UncheckedRequest(arms, features, context, eligible, now))
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
             state, request = self._state, self._read_again(asked)
-            values = read_rewards(state.config, given, "rewards")
+            values = read_rewards(state.config, received, "rewards")
             if id is not None and id in state.ledger.rows:
                 decision = decision_records.decision_from_ledger(state, id)
             else:
@@ -799,8 +799,8 @@ class Agent:
         rewards: Rewards = "learned",
     ) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
-        place = folder_or_file(folder, "folder")
-        return write_log(self.log(max_arms=max_arms, rewards=rewards), place)
+        target = folder_or_file(folder, "folder")
+        return write_log(self.log(max_arms=max_arms, rewards=rewards), target)
 
     def report(
         self,
@@ -825,9 +825,9 @@ class Agent:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     agent.report(folder + "/agent.html")
         """
-        place = folder_or_file(path, "path")
+        target = folder_or_file(path, "path")
         page = make_report(self.report_parts(confidence=confidence, noise=noise))
-        with write_atomically(place) as file:
+        with write_atomically(target) as file:
             file.write(page.encode("utf-8", "backslashreplace"))
 
     def report_parts(
@@ -1052,8 +1052,8 @@ class Agent:
         with self._with_journal("events").view() as (_, journal):
             if id is None:
                 return tuple(journal.read(0))
-            places = {place for place, _ in find_mentions(journal.rows(0), (id,))}
-            return tuple(journal.read(0, lambda place, _: place in places))
+            positions = {position for position, _ in find_mentions(journal.rows(0), (id,))}
+            return tuple(journal.read(0, lambda position, _: position in positions))
 
     def void(self, position: int) -> None:
         """Take back an event, by its position: a reward or a time that was wrong.
@@ -1169,8 +1169,8 @@ class Agent:
         can go on once a copy has been taken; that it is on the disk is certain when the call
         returns.
         """
-        place = folder_or_file(path, "path")
-        write(place, self.freeze())
+        target = folder_or_file(path, "path")
+        write(target, self.freeze())
 
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
@@ -1237,15 +1237,15 @@ class Agent:
             self._check_step(request.time, asked.unchecked.now)
         return request
 
-    def _by_latest_config(self, read: Callable[..., T], *given: Any) -> T:
+    def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
         """Read by the configuration known here; what it refuses, by the latest in the journal."""
         try:
-            return read(self._store.state.config, *given)
+            return read(self._store.state.config, *arguments)
         except ValueError:
             if not self._store.journaled:
                 raise
         with self._store.current():
-            return read(self.config, *given)
+            return read(self.config, *arguments)
 
     def _decide(self, id: str | None, asked: Request) -> Decision:
         """Make a decision, unless it is known."""
@@ -1297,7 +1297,7 @@ class Agent:
         try:
             if now is not None and self._clock is not None and self._state.time == -math.inf:
                 check_first_time(time, self._clock())
-            check_step(time, self._state.time, self.config.step, given=now is not None)
+            check_step(time, self._state.time, self.config.step, by_caller=now is not None)
         except ImplausibleTime:
             self._refused += 1
             raise
@@ -1341,9 +1341,9 @@ class Agent:
 def _signature() -> Signature:
     """Return what an agent is made of: all fields of its configuration, but for the weights."""
     init, settings = signature(Agent.__init__), signature(AgentConfig).parameters
-    given = [parameter for name, parameter in settings.items() if name != "weights"]
+    kept = [parameter for name, parameter in settings.items() if name != "weights"]
     first, *_, clock, on_event, _ = init.parameters.values()
-    return init.replace(parameters=[first, *given, clock, on_event])
+    return init.replace(parameters=[first, *kept, clock, on_event])
 
 
 Agent.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -154,10 +154,10 @@ def _uniform(state: State, block: Block) -> Alarm | None:
     config = state.config
     share = 1 - (1 - config.epsilon) * (1 - config.policy.epsilon)
     since = block.position > max(state.changes, default=0)  # it may have been another before
-    mine = since & (block.flags & _NOT_CHOSEN_HERE == 0)
-    subjects = np.where(block.subject > 0, block.subject, -1 - block.number)[mine]
+    chosen_here = since & (block.flags & _NOT_CHOSEN_HERE == 0)
+    subjects = np.where(block.subject > 0, block.subject, -1 - block.number)[chosen_here]
     once = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
-    count, n = int((block.flags[mine][once] & UNIFORM > 0).sum()), len(once)
+    count, n = int((block.flags[chosen_here][once] & UNIFORM > 0).sum()), len(once)
     if not _is_significant(count - n * share, n * share * (1 - share), 1.0):
         return None
     words = (

@@ -216,8 +216,8 @@ class AgentConfig:
 
     def restored(self, plain: Any, types: Mapping[str, type[Any]]) -> "AgentConfig":
         """Return this config, or what became of it, from plain data, of classes by their names."""
-        mine = json.loads(json.dumps(to_plain(self)))
-        restored: AgentConfig = self if plain == mine else from_plain(plain, types)
+        own_plain = json.loads(json.dumps(to_plain(self)))
+        restored: AgentConfig = self if plain == own_plain else from_plain(plain, types)
         return restored
 
 
@@ -305,32 +305,32 @@ def _check_signature(policy: MakePolicy, size: int, objectives: int) -> None:
         ) from error
 
 
-def _half_life(given: HalfLife | None, updates: float | None) -> HalfLife | None:
+def _half_life(half_life: HalfLife | None, updates: float | None) -> HalfLife | None:
     """Return the half-life of what was learned: the agent's, or the policy's."""
-    if given is not None and not isinstance(given, HalfLife):
-        raise ValueError(f"half_life: expected a mogro.HalfLife, got {given!r}")
-    if given is not None and updates is not None and given != HalfLife(updates=updates):
-        raise ValueError(f"half_life: expected {updates} updates as in the policy, got {given}")
-    return HalfLife(updates=updates) if given is None and updates is not None else given
+    if half_life is not None and not isinstance(half_life, HalfLife):
+        raise ValueError(f"half_life: expected a mogro.HalfLife, got {half_life!r}")
+    if half_life is not None and updates is not None and half_life != HalfLife(updates=updates):
+        raise ValueError(f"half_life: expected {updates} updates as in the policy, got {half_life}")
+    return HalfLife(updates=updates) if half_life is None and updates is not None else half_life
 
 
-def _retention(given: float | Retention | None) -> Retention | None:
-    if given is None or isinstance(given, Retention):
-        return given
-    return Retention(age=real(given, "retention", minimum=0))
+def _retention(retention: float | Retention | None) -> Retention | None:
+    if retention is None or isinstance(retention, Retention):
+        return retention
+    return Retention(age=real(retention, "retention", minimum=0))
 
 
-def _budgets(given: Sequence[Budget], objective_set: ObjectiveSet) -> tuple[Budget, ...]:
-    listed = isinstance(given, Sequence)
-    if not listed or not all(isinstance(each, Budget) for each in given):
-        raise ValueError(f"budgets: expected a list of mogro.Budget, got {given!r}")
-    for budget in given:
+def _budgets(budgets: Sequence[Budget], objective_set: ObjectiveSet) -> tuple[Budget, ...]:
+    listed = isinstance(budgets, Sequence)
+    if not listed or not all(isinstance(each, Budget) for each in budgets):
+        raise ValueError(f"budgets: expected a list of mogro.Budget, got {budgets!r}")
+    for budget in budgets:
         if budget.objective not in objective_set.index:
             raise ValueError(
                 f"budgets: expected objectives {list(objective_set.names)}, "
                 f"got {budget.objective!r}"
             )
-    return tuple(given)
+    return tuple(budgets)
 
 
 def _duration(

@@ -192,12 +192,12 @@ class Decision:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        mine, theirs = self._event, other._event
+        event, another = self._event, other._event
         return (
-            (mine.id, mine.arm, self.time) == (theirs.id, theirs.arm, other.time)
-            and np.array_equal(mine.estimates, theirs.estimates)
-            and (mine.weights is None) == (theirs.weights is None)
-            and (mine.weights is None or np.array_equal(mine.weights, theirs.weights))  # type: ignore[arg-type]
+            (event.id, event.arm, self.time) == (another.id, another.arm, other.time)
+            and np.array_equal(event.estimates, another.estimates)
+            and (event.weights is None) == (another.weights is None)
+            and (event.weights is None or np.array_equal(event.weights, another.weights))  # type: ignore[arg-type]
         )
 
     def __hash__(self) -> int:
@@ -275,7 +275,7 @@ def make_decision(
         epsilon=inputs.epsilon,
         prices=inputs.prices,
     )
-    priced = None if inputs.effects is None else _budget_record(inputs, choice)
+    priced = None if inputs.budget_terms is None else _budget_record(inputs, choice)
     event = decision_event(id, number, request, inputs, choice, grouped=grouped, priced=priced)
     return Decision(event, config, inputs)
 
@@ -361,15 +361,15 @@ def _baseline_budget_record(
     accounts, spending = state.accounts_at(time), state.config.spending
     if not accounts:
         return None
-    _, effects = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return effects._replace(affordable=None).record(index, None, inputs.step, steered=False)
+    _, terms = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
+    return terms._replace(affordable=None).record(index, None, inputs.step, steered=False)
 
 
 def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
     """Return what budgets had to do with a choice."""
-    assert inputs.effects is not None
+    assert inputs.budget_terms is not None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.effects.record(int(choice.arm), choice.weights, inputs.step, steered=steered)
+    return inputs.budget_terms.record(int(choice.arm), choice.weights, inputs.step, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -399,16 +399,14 @@ def make_inputs(
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
     arms, beliefs = learner.beliefs_about(arms, learned, state.pending_by_arm)
-    explore = effects = None
+    explore = terms = None
     if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.objective_set)
         arms = arms if met.all() else arms.subset(met)
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
-        arms, effects = apply_budgets(
-            config.spending, accounts, learner, arms, beliefs, request.time
-        )
+        arms, terms = apply_budgets(config.spending, accounts, learner, arms, beliefs, request.time)
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(
@@ -425,8 +423,8 @@ def make_inputs(
         request.selection,
         step,
         config.epsilon,
-        effects,
-        None if effects is None else effects.prices,
+        terms,
+        None if terms is None else terms.prices,
         request.constraints,
     )
 

@@ -40,7 +40,7 @@ class DecisionInputs(NamedTuple):
         Number of decisions before.
     epsilon
         Probability of a uniform draw, besides the policy's own.
-    effects, prices
+    budget_terms, prices
         What budgets do, if there are some, and what they add to the weights.
     constraints
         Of this decision, if it had some.
@@ -54,7 +54,7 @@ class DecisionInputs(NamedTuple):
     selection: Selection
     step: int
     epsilon: float
-    effects: BudgetTerms | None
+    budget_terms: BudgetTerms | None
     prices: Prices | None
     constraints: Constraints | None
 

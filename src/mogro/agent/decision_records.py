@@ -196,8 +196,8 @@ def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int,
     """
     features, ledger = state.config.features, state.ledger
     counts: dict[str, Counter[str | int]] = {}
-    given = ledger.records(ledger.live()[-last:].tolist())
-    for side, texts in zip((features.arms, features.context), given, strict=True):
+    recorded = ledger.records(ledger.live()[-last:].tolist())
+    for side, texts in zip((features.arms, features.context), recorded, strict=True):
         if isinstance(side, Encoder):
             for text, times in Counter(filter(None, texts)).items():
                 for name, value in side.unknown(as_record(text) or {}):
@@ -214,7 +214,7 @@ def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) 
     if numbers is None:
         assert offered.records is not None
         numbers = view.features.encode_arms(offered.records)
-    arms = ArmSet(offered.ids, numbers, view, given=offered.records)
+    arms = ArmSet(offered.ids, numbers, view, records=offered.records)
     for mask in (evidence.eligible, evidence.allowed):
         arms = arms if mask is None else arms.subset(mask)
     return arms

@@ -167,13 +167,13 @@ def read_constraints(
         return None
     bounds: list[dict[str, float]] = []
     for argument in ("at_least", "at_most"):
-        given = getattr(unchecked, argument)
-        for name in given or ():
+        bounds_by_name = getattr(unchecked, argument)
+        for name in bounds_by_name or ():
             if name not in objective_set.index:
                 raise ValueError(
                     f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
                 )
-        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (given or {}).items()})
+        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (bounds_by_name or {}).items()})
     return Constraints(bounds[0], bounds[1], certainty)
 
 
@@ -198,14 +198,14 @@ def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) ->
     return None if now is None else real(now, "now")
 
 
-def check_step(time: float, last: float, step: float, *, given: bool) -> None:
+def check_step(time: float, last: float, step: float, *, by_caller: bool) -> None:
     """Refuse a time that is far from the latest so far.
 
     One that was not given, but read from the agent's clock, may be a long pause later.
     """
     if last == -math.inf:
         return
-    if time > last + (step if given else max(step, _LONG_PAUSE)):
+    if time > last + (step if by_caller else max(step, _LONG_PAUSE)):
         raise ImplausibleTime(
             f"now: expected at most {step:g} (max_step) after {last!r}, the latest time so far, "
             f"got {time!r}; if that is the time, say so: agent.expire({time!r}, confirm=True)"

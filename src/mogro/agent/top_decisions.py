@@ -49,18 +49,23 @@ def make_top_decisions(
         if name is not None and name in ledger.rows:
             decision, new = decision_from_ledger(state, name), False
         elif left.any():
-            some = request._replace(arms=offered if left.all() else offered.subset(left))
+            left_over = request._replace(arms=offered if left.all() else offered.subset(left))
             try:
                 inputs = make_inputs(
-                    state, learner, some, before=before, may_explore=explored, accounts=accounts
+                    state,
+                    learner,
+                    left_over,
+                    before=before,
+                    may_explore=explored,
+                    accounts=accounts,
                 )
             except InfeasibleConstraints:
                 if not made:
                     raise
                 break
-            decision, new = make_decision(state, name, some, inputs, grouped=True), True
-            decision = with_evidence(state, some, decision, before=before)
-            accounts = state.spending(accounts, decision.event, before)
+            decision, new = make_decision(state, name, left_over, inputs, grouped=True), True
+            decision = with_evidence(state, left_over, decision, before=before)
+            accounts = state.accounts_after(accounts, decision.event, before)
             explored, before = inputs.explore is not None, before + 1
             if explored:  # what is in flight now need not be explored again
                 learner = learner.copy()
@@ -68,6 +73,6 @@ def make_top_decisions(
         else:
             continue
         made.append((decision, new))
-        if decision.arm in indices:  # else it was made before, among other arms
+        if decision.arm in indices:  # else it was made before, left_over other arms
             left[indices[decision.arm]] = False
     return made

@@ -54,13 +54,13 @@ class ArmSet:
         *,
         version: CatalogueVersion | None = None,
         rows: IntArray | None = None,
-        given: Sequence[Record] | None = None,
-        more: FloatArray | None = None,
+        records: Sequence[Record] | None = None,
+        columns: FloatArray | None = None,
     ) -> None:
         self._ids = ids  # of all arms, also of those that are not eligible
         self._raw = raw  # their features
-        self._given = given  # the records that these were computed from, if they were
-        self._more = more  # columns that a policy sees beside them
+        self._records = records  # that these were computed from, if they were
+        self._columns = columns  # that a policy sees beside them
         self.view = view
         self.version = version
         self.rows = rows
@@ -85,18 +85,20 @@ class ArmSet:
         if self.version is not None and self.rows is None and not self.view.contextual:
             return self.version.with_constant
         seen = self.view(self.raw)
-        if self._more is not None:
-            seen = np.hstack([seen, self._more if self.rows is None else self._more[self.rows]])
+        if self._columns is not None:
+            seen = np.hstack(
+                [seen, self._columns if self.rows is None else self._columns[self.rows]]
+            )
         seen.flags.writeable = False
         return seen
 
     def arm(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        if self.version is None or self._more is not None:
+        if self.version is None or self._columns is not None:
             seen = self.features[index]
         else:  # of a catalogue perhaps nobody has asked for all
             seen = self.view(self._raw[self._row(index)])
-        if not self.view.contextual and self._more is None:
+        if not self.view.contextual and self._columns is None:
             return seen, seen
         return seen, self.view.products(self._raw[self._row(index)])
 
@@ -144,23 +146,23 @@ class ArmSet:
         if version is not None:
             version.written = version.written or make_offer(self._ids, self._raw)
             return version.written
-        records = None if self._given is None else [record_text(each) for each in self._given]
+        records = None if self._records is None else [record_text(each) for each in self._records]
         return make_offer(self._ids, self._raw, records)
 
     def records(self, index: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """Return one arm and the context as plain records, if they were given as such."""
-        if self._given is None and self.view.record is None:
+        if self._records is None and self.view.record is None:
             return None, None
-        arm = None if self._given is None else record_text(self._given[self._row(index)])
+        arm = None if self._records is None else record_text(self._records[self._row(index)])
         return as_record(arm), as_record(self.view.record)
 
     @property
     def record_texts(self) -> list[str] | None:
         """The arms as records, K of them, as JSON, if they were given as such."""
-        if self._given is None:
+        if self._records is None:
             return None
-        rows = range(len(self._given)) if self.rows is None else self.rows.tolist()
-        return [record_text(self._given[row]) for row in rows]
+        rows = range(len(self._records)) if self.rows is None else self.rows.tolist()
+        return [record_text(self._records[row]) for row in rows]
 
     @property
     def context(self) -> FloatArray | None:
@@ -175,13 +177,15 @@ class ArmSet:
     def subset(self, keep: BoolArray | slice) -> "ArmSet":
         """Return some of the arms, by a mask (K,) or a slice."""
         rows = (np.arange(len(self._ids)) if self.rows is None else self.rows)[keep]
-        about = self._ids, self._raw, self.view
-        return ArmSet(*about, version=self.version, rows=rows, given=self._given, more=self._more)
+        all_arms = self._ids, self._raw, self.view
+        return ArmSet(
+            *all_arms, version=self.version, rows=rows, records=self._records, columns=self._columns
+        )
 
-    def with_columns(self, more: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
+    def with_columns(self, make: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
         """Return the arms with columns (K, ...) more, by ids, that a policy sees."""
-        about = self._ids, self._raw, self.view
-        return ArmSet(*about, rows=self.rows, given=self._given, more=more(self._ids))
+        all_arms = self._ids, self._raw, self.view
+        return ArmSet(*all_arms, rows=self.rows, records=self._records, columns=make(self._ids))
 
     def _row(self, index: int) -> int:
         return index if self.rows is None else int(self.rows[index])
@@ -225,22 +229,22 @@ class ArmReader:
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows, given = _read_features(features, view.features)
+        rows, records = _read_features(features, view.features)
         if rows.shape != (len(ids), view.features.dim):
             check_shape(rows, "features", (len(ids), view.features.dim))
         last = self._last
-        if given is None and last is not None and last.lists(ids, rows, view):
+        if records is None and last is not None and last.lists(ids, rows, view):
             return last
-        offered = ArmSet(ids, rows.astype(np.float64), view, given=given)
+        offered = ArmSet(ids, rows.astype(np.float64), view, records=records)
         _check_size(offered.raw if view.contextual else offered.features, rows, view)
-        if not view.contextual and given is None:
+        if not view.contextual and records is None:
             self._last = offered
         return offered
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
         known, listed = self._ids
-        given = list(arms) if type(arms) in (dict, tuple) else arms
-        if type(given) is not list or not given or given != listed:
+        offered = list(arms) if type(arms) in (dict, tuple) else arms
+        if type(offered) is not list or not offered or offered != listed:
             known = unique_strings(arms, "arms", wanted=_EXPECTED)
             self._ids = known, list(known)
         return known

@@ -92,16 +92,16 @@ class CommitQueue:
             journal.close()
             raise
 
-    def perform(self, work: Callable[..., T], *given: Any) -> T:
+    def perform(self, work: Callable[..., T], *arguments: Any) -> T:
         """Carry out what a caller asks for, and return its result when that is committed.
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
         """
         if self._batching == threading.get_ident():
-            return work(*given)
+            return work(*arguments)
         self._check_open()
         self._check_alone()
-        call, thread = PendingCall(partial(work, *given)), threading.get_ident()
+        call, thread = PendingCall(partial(work, *arguments)), threading.get_ident()
         try:
             with self._turn:
                 self._waiting.append(call)
@@ -286,25 +286,25 @@ class CommitQueue:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _run_waiting_calls(self, mine: PendingCall) -> None:
+    def _run_waiting_calls(self, own_call: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
             with self._transaction(calls) as state:
-                calls += self._take()
+                calls += self._take_waiting()
                 for call in calls:
                     self._carry_out(call)
                 self._snapshots.keep_up(state)
         except Exception as error:
-            for call in calls or self._take():
+            for call in calls or self._take_waiting():
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
             with self._turn:
-                left = [call for call in calls if not call.done and call is not mine]
+                left = [call for call in calls if not call.done and call is not own_call]
                 self._waiting.extendleft(reversed(left))
             raise
 
-    def _take(self) -> list[PendingCall]:
+    def _take_waiting(self) -> list[PendingCall]:
         """Take all calls that wait."""
         with self._turn:
             calls = list(self._waiting)

@@ -75,11 +75,11 @@ class RowIndex:
         if row is not None or id is self._absent:
             return row
         tag, slots = hash(id) & _TAG, self._slots
-        place = tag << 32 >> self._shift
-        while entry := slots[place]:
+        slot = tag << 32 >> self._shift
+        while entry := slots[slot]:
             if entry >> 32 == tag and self._ids[(entry & _ROW) - 1] == id:
                 return (entry & _ROW) - 1
-            place += 1
+            slot += 1
         self._absent = id
         return None
 
@@ -94,13 +94,13 @@ class RowIndex:
         if self._recent.pop(id, None) is not None:
             return
         slots, entry = self._slots, _entry(id, row)
-        place = entry >> self._shift
-        while slots[place] != entry:
-            place += 1
-        gap = place
-        while entry := slots[place := place + 1]:
+        slot = entry >> self._shift
+        while slots[slot] != entry:
+            slot += 1
+        gap = slot
+        while entry := slots[slot := slot + 1]:
             if entry >> self._shift <= gap:
-                slots[gap], gap = entry, place
+                slots[gap], gap = entry, slot
         slots[gap] = 0
         self._held -= 1
 
@@ -113,11 +113,11 @@ class RowIndex:
             return
         slots = self._slots
         for entry in entries:
-            place = entry >> self._shift
-            while slots[place]:
-                place += 1
-            slots[place] = entry
-            if place + 1 == len(slots):  # there is always a gap at the end
+            slot = entry >> self._shift
+            while slots[slot]:
+                slot += 1
+            slots[slot] = entry
+            if slot + 1 == len(slots):  # there is always a gap at the end
                 slots.append(0)
         self._held += len(entries)
 
@@ -127,9 +127,9 @@ class RowIndex:
         bits = max((2 * len(entries)).bit_length(), _FIRST_SLOTS)
         self._held, self._shift = len(entries), 63 - bits
         order = np.arange(len(entries))
-        places = np.maximum.accumulate((entries >> self._shift) - order) + order
-        slots = np.zeros(max(1 << bits, int(places.max(initial=0)) + 1) + 1, dtype=np.int64)
-        slots[places] = entries
+        filled = np.maximum.accumulate((entries >> self._shift) - order) + order
+        slots = np.zeros(max(1 << bits, int(filled.max(initial=0)) + 1) + 1, dtype=np.int64)
+        slots[filled] = entries
         self._slots = array("q", slots.tobytes())
         tags = entries >> 32
         alike = np.isin(tags, tags[1:][np.diff(tags) == 0])
@@ -382,9 +382,9 @@ class Ledger:
         for start, stop in pairwise([*starts, len(rows)]):
             chosen = order[start:stop]
             block, inside = self.blocks[numbers[chosen[0]]], rows[chosen] & (self.block_size - 1)
-            mine: Any
-            for mine, theirs in zip(part, block, strict=True):
-                mine[chosen] = theirs[inside]
+            target: Any
+            for target, source in zip(part, block, strict=True):
+                target[chosen] = source[inside]
         return part
 
     def fill(self, parts: Iterable[tuple[Sequence[list[str]], Block]]) -> None:
@@ -398,8 +398,8 @@ class Ledger:
             if not self._records and any(map(any, texts[2:])):
                 self._records = [""] * before, [""] * before
             held = self.ids, self.arms, *self._records
-            for mine, theirs in zip(held, texts, strict=False):
-                mine += [""] * missing + theirs
+            for held_texts, new_texts in zip(held, texts, strict=False):
+                held_texts += [""] * missing + new_texts
             for start in range(0, len(part.number), self.block_size):
                 block = empty_block(self.block_size, self.shape)
                 column: Any

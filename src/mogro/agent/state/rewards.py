@@ -74,10 +74,10 @@ class Received(NamedTuple):
 
 
 def find_conflict(
-    objective_set: ObjectiveSet, stored: list[float], given: Mapping[str, float]
+    objective_set: ObjectiveSet, stored: list[float], received: Mapping[str, float]
 ) -> ValueError | None:
     """Return why values are refused beside those stored; None if they are not."""
-    for name, value in given.items():
+    for name, value in received.items():
         m = objective_set.index.get(name)
         if m is None:
             return UnknownObjective(

@@ -134,10 +134,15 @@ class State:
 
     def accounts_at(self, time: float | None) -> list[Account]:
         """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
-        ahead = self._prepared_learner
-        if not self.accounts or time is None or ahead is None or ahead[0] != max(time, self.time):
+        prepared = self._prepared_learner
+        if (
+            not self.accounts
+            or time is None
+            or prepared is None
+            or prepared[0] != max(time, self.time)
+        ):
             return self.accounts
-        accounts, closing = [account.copy() for account in self.accounts], ahead[2]
+        accounts, closing = [account.copy() for account in self.accounts], prepared[2]
         for row, states in closing.states.items() if closing is not None else ():
             block, i = self.ledger.readable(row)
             before, after = (self._amounts(block, i, each) for each in (None, states))
@@ -145,7 +150,7 @@ class State:
                 _recount(accounts, block.number.item(i), before, after)
         return accounts
 
-    def spending(
+    def accounts_after(
         self, accounts: list[Account], event: events.Decided, before: int
     ) -> list[Account]:
         """Return accounts after a decision that is not made yet; so many come before it."""
@@ -599,10 +604,10 @@ class LockedState:
         self.apply = state.apply
         self._lock = threading.RLock()
 
-    def perform(self, work: Callable[..., T], *given: Any) -> T:
+    def perform(self, work: Callable[..., T], *arguments: Any) -> T:
         """Carry out what a caller asks for, by itself, and return its result."""
         with self._lock:
-            return work(*given)
+            return work(*arguments)
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Carry out calls that each :meth:`perform`; return an answer each."""

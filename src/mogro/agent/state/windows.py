@@ -60,12 +60,12 @@ class Windows:
 
     def _due(self, now: float) -> list[tuple[float, int, int]]:
         """Return the part of the heap that is due."""
-        due, places = [], [0]
-        while places:
-            place = places.pop()
-            if place < len(self._heap) and self._heap[place][0] <= now:
-                due.append(self._heap[place])
-                places += [2 * place + 1, 2 * place + 2]
+        due, indices = [], [0]
+        while indices:
+            index = indices.pop()
+            if index < len(self._heap) and self._heap[index][0] <= now:
+                due.append(self._heap[index])
+                indices += [2 * index + 1, 2 * index + 2]
         return due
 
 
@@ -92,10 +92,10 @@ def _collect(
     ledger: Ledger,
     objective_set: ObjectiveSet,
 ) -> Closing:
-    places = [ledger.writable(row) for row, _ in steps]
-    features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
-    numbers = np.array([block.number.item(i) for block, i in places], dtype=np.int64)
-    times = np.array([block.time.item(i) for block, i in places])
+    rows = [ledger.writable(row) for row, _ in steps]
+    features = np.array([block.features[i] for block, i in rows]).reshape(-1, ledger.shape[0])
+    numbers = np.array([block.number.item(i) for block, i in rows], dtype=np.int64)
+    times = np.array([block.time.item(i) for block, i in rows])
     shape = len(steps), len(objective_set)
     values: FloatArray = np.zeros(shape)
     learned: BoolArray = np.zeros(shape, dtype=np.bool_)
