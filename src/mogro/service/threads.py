@@ -46,6 +46,7 @@ class Writer:
         self._waiting: deque[_PendingCalls] = deque()
         self._busy = False  # whether the thread is at work
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
+        self._thread.submit(int)  # it starts now: later on, what it cannot begin would wait in it
 
     async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
         """Return the answers to calls, once they are committed."""
@@ -67,11 +68,16 @@ class Writer:
         self._thread.shutdown()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the thread carry out what waits, if anything does."""
-        pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
-        self._busy = bool(pending)
-        if pending:
-            self._thread.submit(self._carry_out, pending, loop)
+        """Let the thread carry out what waits, if anything does; once it is closed, refuse that."""
+        self._busy = False
+        while self._waiting and not self._busy:
+            pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
+            try:
+                self._thread.submit(self._carry_out, pending, loop)
+                self._busy = True
+            except RuntimeError:
+                refused = HTTPException(503, "closed: the service has stopped; try again")
+                _answer(pending, [[refused] * len(each.calls) for each in pending])
 
     def _carry_out(self, pending: list[_PendingCalls], loop: asyncio.AbstractEventLoop) -> None:
         oldest = time.monotonic() - self._max_seconds
@@ -87,9 +93,7 @@ class Writer:
         self, pending: list[_PendingCalls], answers: list[Answers], loop: asyncio.AbstractEventLoop
     ) -> None:
         self._begin(loop)  # the disk first
-        for each, known in zip(pending, answers, strict=True):
-            if not each.answers.done():
-                each.answers.set_result(known)
+        _answer(pending, answers)
 
     def _commit(self, calls: list[Callable[[], Any]]) -> Answers:
         if not calls:
@@ -101,6 +105,12 @@ class Writer:
             return [error] * len(calls)
         self.commits, self.fault = self.commits + 1, None
         return answers
+
+
+def _answer(pending: list[_PendingCalls], answers: list[Answers]) -> None:
+    for each, known in zip(pending, answers, strict=True):
+        if not each.answers.done():
+            each.answers.set_result(known)
 
 
 class ReaderPool:
