@@ -127,3 +127,14 @@ def test_a_first_time_in_another_unit_than_the_clock() -> None:
         agent = mogro.Agent([sale], arms=1, seed=0, clock=clock)
         agent.decide({"a": [1.0]}, now=1.7e12)
     mogro.Agent([sale], arms=1, seed=0).decide({"a": [1.0]}, now=3.0)
+
+
+def test_to_look_at_windows_that_close_changes_no_block() -> None:
+    """A snapshot writes blocks that events have changed, and these only."""
+    agent = mogro.Agent([mogro.Objective("sale", window=9.0, default=0.0)], arms=1, seed=0)
+    agent.decide({"a": [1.0]}, now=0.0)
+    agent.expire(1.0)
+    ledger = agent.freeze().ledger
+    agent.probabilities({"a": [1.0]}, now=20.0)
+    assert agent.freeze().ledger.versions == ledger.versions == [1]
+    assert agent.freeze().ledger.blocks[0] is ledger.blocks[0]

@@ -92,7 +92,7 @@ def _collect(
     ledger: Ledger,
     objective_set: ObjectiveSet,
 ) -> Closing:
-    rows = [ledger.writable(row) for row, _ in steps]
+    rows = [ledger.readable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in rows]).reshape(-1, ledger.shape[0])
     numbers = np.array([block.number.item(i) for block, i in rows], dtype=np.int64)
     times = np.array([block.time.item(i) for block, i in rows])
