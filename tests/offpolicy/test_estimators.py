@@ -184,3 +184,9 @@ def test_errors_of_propensities_widen_and_count_the_bias() -> None:
     extra = 0.04 * (weighted**2).sum(axis=0) / 2000**2 + bias**2
     np.testing.assert_allclose(noisy.error**2, exact.error**2 + extra, rtol=1e-9)
     np.testing.assert_allclose(noisy.bias, abs(bias), rtol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [-1.0, float("nan")])
+def test_a_penalty_below_zero_is_refused(ridge: float) -> None:
+    with pytest.raises(ValueError, match="ridge"):
+        offpolicy.cross_fitted(np.ones((4, 1)), [0, 1, 0, 1], np.eye(2), ridge=ridge)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, floats
+from mogro._validation import FloatArray, count, floats, real
 from mogro.offpolicy.influence import Estimate
 from mogro.offpolicy.result import Evaluation
 from mogro.offpolicy.rows import (
@@ -197,7 +197,7 @@ def cross_fitted(
     chosen = read_logged_arms(arms, n, below=offered.shape[-2])
     logged = offered[np.arange(n), chosen] if varying else offered[chosen]
     weights = np.ones_like(values) if seen is None else seen.astype(np.float64)
-    prior = Fixed(ridge) if ridge > 0 else Flat()
+    prior = Fixed(ridge) if real(ridge, "ridge", minimum=0) > 0 else Flat()
     fold = np.arange(n) % count(folds, "folds", minimum=2)
     result = np.empty((n, offered.shape[-2], objectives))
     for part in range(folds):
