@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from mogro._integration import WeightDistribution, _Look, _Nets, estimate
+from mogro._integration import WeightDistribution, _CloseLook, _Nets, estimate
 from mogro._validation import FloatArray
 from mogro._winners import Scores, count_wins
 
@@ -108,7 +108,7 @@ def test_rivals_rule_out_no_weight_at_which_an_arm_wins(
     first, later = parts
     won = count_wins(scores, later).won[0]
     arm = int(np.abs(won - 20).argmin())
-    look = _Look(scores, nets, arm, first, count_wins(scores, first).best)
+    look = _CloseLook(scores, nets, arm, first, count_wins(scores, first).best)
     kept, net = look.where_it_may_win(look.rivals(), 64, 700)
     assert count_wins(scores, kept).won[0][arm] == pytest.approx(won[arm])
     assert len(kept) == len(net) < len(later) / 2

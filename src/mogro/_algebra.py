@@ -6,7 +6,7 @@ from mogro._validation import FloatArray, IntArray, without_warnings
 
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
-_ALONE = 2**18
+_MAX_WITHOUT_THREADS = 2**18
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
 _EPS = float(np.finfo(np.float64).eps)
@@ -54,16 +54,16 @@ def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # of many, twice as fast as *
 
 
-def rows_alone(inner: int, columns: int) -> int:
+def rows_without_threads(inner: int, columns: int) -> int:
     """Return how many rows to multiply at once, so that BLAS does not start threads for them."""
-    rows = _ALONE // (inner * columns)
-    return rows if rows >= _WORTHWHILE else _ALONE
+    rows = _MAX_WITHOUT_THREADS // (inner * columns)
+    return rows if rows >= _WORTHWHILE else _MAX_WITHOUT_THREADS
 
 
 def outer_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the sums (..., d, d) of outer products of rows (..., n, d), by weights (..., n)."""
     count, dim = rows.shape[-2:]
-    step = rows_alone(dim, dim)
+    step = rows_without_threads(dim, dim)
     left = right = np.sqrt(np.abs(weights))[..., None] * rows
     if (weights < 0).any():
         left = np.sign(weights)[..., None] * right

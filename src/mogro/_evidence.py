@@ -27,7 +27,8 @@ _ITERATIONS = 3  # from the same start always: the result depends on the sums al
 CAUTION = 1.5
 _FREE = 1e-9  # precision of features that belong to no group, relative to their size
 _EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
-CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
+# Noise variance, relative to the largest squared effect, where rewards have none.
+LEAST_NOISE = 1e-4
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -67,7 +68,7 @@ def precisions(posterior: Any, groups: IntArray) -> FloatArray:
         effects = sizes * np.square(theta)
         largest = (effects * (groups >= 0)).max(axis=-1)
         noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
-        noise = np.maximum(noise, CERTAIN * largest)[..., None]
+        noise = np.maximum(noise, LEAST_NOISE * largest)[..., None]
         determined = np.maximum(_group_sums(used, members), 0.0)
         believed = (noise + largest[..., None]) / start
         explained = (_group_sums(effects, members) + BELIEF * believed) / noise

@@ -138,7 +138,7 @@ def estimate(
         if precise[values >= _OFTEN].all() or draws + len(weights) > most:
             break
     if chosen is not None:
-        look = _Look(scores, nets, chosen, weights, wins.best)
+        look = _CloseLook(scores, nets, chosen, weights, wins.best)
         share, variances[chosen] = look.refine(won[:, chosen], squares[chosen], size)
         values *= (1 - share) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
         values[chosen] = share
@@ -154,7 +154,7 @@ def _variances(won: FloatArray, squares: FloatArray, draws: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _CloseLook:
     """A close look at one arm, after a first one at weights (n, M), with their best arms (n,)."""
 
     scores: Scores

@@ -60,7 +60,7 @@ def screened_arms(
     return best, behind > 0, np.flatnonzero(unsure)
 
 
-def _turned(arms: FloatArray) -> FloatArray:
+def _transposed(arms: FloatArray) -> FloatArray:
     """Return shared arms without the axis along which they are, (..., d, K)."""
     return (arms if arms.ndim == 2 else arms[..., 0, :, :]).mT
 
@@ -70,7 +70,7 @@ def shared_scores(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray,
 
     Neither they nor products computed in another way are off by more.
     """
-    scores = (directions @ _turned(arms)).reshape(-1, arms.shape[-2])
+    scores = (directions @ _transposed(arms)).reshape(-1, arms.shape[-2])
     sizes = math.sqrt(np.vdot(arms, arms)) * math.sqrt(np.vdot(directions, directions))
     return scores, rounding(arms.shape[-1]) * sizes
 
@@ -80,7 +80,7 @@ def shared_variances(arms: FloatArray, W: FloatArray) -> tuple[FloatArray, float
 
     A triangle of S is enough: half the terms.
     """
-    dim, turned = arms.shape[-1], _turned(arms).astype(np.float64, copy=False)
+    dim, turned = arms.shape[-1], _transposed(arms).astype(np.float64, copy=False)
     rows, columns, indices, twice = _triangle(dim)
     products = turned.take(rows, axis=-2)
     products *= turned.take(columns, axis=-2)

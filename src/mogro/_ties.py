@@ -63,8 +63,8 @@ def first_copies(arms: FloatArray, chosen: IntArray) -> IntArray:
     return np.asarray(same.argmax(axis=-1))
 
 
-def are_others(scores: FloatArray, chosen: IntArray) -> BoolArray:
-    """Tell whether chosen arms (...) are others than the best by scores (..., K)."""
+def differ_from_best(scores: FloatArray, chosen: IntArray) -> BoolArray:
+    """Tell whether chosen arms (...) are not the best by scores (..., K)."""
     if scores.ndim == 1:
         top, taken = scores.item(scores.argmax()), scores.item(chosen)
         return np.asarray(taken < top - EQUAL_SCORES * max(abs(top), abs(taken)))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._algebra import rows_alone
+from mogro._algebra import rows_without_threads
 from mogro._validation import FloatArray, IntArray
 
 SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
@@ -213,7 +213,7 @@ def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArra
 
 def _product(left: Floats, right: Floats, out: Floats) -> Floats:
     """Write a product in parts for which BLAS starts no threads."""
-    step = rows_alone(len(right), max(1, right.shape[1]))
+    step = rows_without_threads(len(right), max(1, right.shape[1]))
     for start in range(0, len(left), step):
         np.matmul(left[start : start + step], right, out=out[start : start + step])
     return out

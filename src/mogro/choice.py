@@ -13,7 +13,7 @@ import numpy as np
 from mogro._algebra import matvec, vecmat
 from mogro._screening import is_shared, screened_arms
 from mogro._streams import Rng, part_of
-from mogro._ties import are_others, best, draw, first_copies
+from mogro._ties import best, differ_from_best, draw, first_copies
 from mogro._validation import (
     BoolArray,
     FloatArray,
@@ -278,7 +278,7 @@ def best_arms(
         bonus = optimism.bonus(variance * noise[..., None, :])
         total[..., some] += np.vecdot(bonus, weights[..., None, :])
     arm = first_copies(arms, best(total, arms, direction, rng))
-    return arm, are_others(scores, arm)
+    return arm, differ_from_best(scores, arm)
 
 
 @without_warnings
@@ -294,7 +294,7 @@ def _by_scores(inputs: _Inputs, values: FloatArray, optimism: Optimism | None) -
         return Choice(arm, weights, all_false, all_false)
     estimates = add_prices(beliefs.estimates(arms), theta, arms, prices)
     greedy, arm = _scores(estimates, weights, scalarization), first_copies(arms, arm)
-    return Choice(arm, weights, are_others(greedy, arm), all_false)
+    return Choice(arm, weights, differ_from_best(greedy, arm), all_false)
 
 
 def _possible(values: FloatArray, below: float) -> tuple[FloatArray, BoolArray | None]:

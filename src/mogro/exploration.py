@@ -36,7 +36,7 @@ _ARMS_A_ROUND = 64  # arms that a round looks at, without a threshold
 _SEEN_PER_FEATURE = 2  # observations a feature from which on not every round looks
 _TEST_EVERY = 8  # but one of so many
 _MAX_NOTED = 16  # sets of arms that are remembered as known
-_ONE = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
+_ONE_AND_ROUNDING = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
 _EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
 _NEGLIGIBLE_SQUARE = 1e-12  # of a threshold: squares of features that could never add up to it
@@ -294,17 +294,17 @@ def needed_exploration(
     else:
         W = _in_units_of_the_arms(W, offers)
         needs = threshold * largest_variance(offers, covariance(W), threshold)
-    if not np.count_nonzero(needs > _ONE):
+    if not np.count_nonzero(needs > _ONE_AND_ROUNDING):
         if cache is not None:
             cache.note(some, first, threshold is not None and _all_known(known.W, threshold))
         return None
     check_finite(arms, arms)
-    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE)
+    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE_AND_ROUNDING)
     if threshold is None:  # needs in one unit, also where an objective was never observed
         W = _in_units_of_the_arms(W, offers)
         needs = variances(some, W).max(axis=-2)
     needs = np.broadcast_to(needs, W.shape[:-2])
-    neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
+    neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE_AND_ROUNDING).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))
     return ExplorationContext(offered, W[at], threshold, learners, batch, step)
@@ -312,7 +312,7 @@ def needed_exploration(
 
 def _all_known(W: FloatArray, threshold: float) -> bool:
     """Tell whether every direction is known up to a threshold."""
-    return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE).all())
+    return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE_AND_ROUNDING).all())
 
 
 def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:

@@ -21,7 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._algebra import diagonals, dot, inverse_root, largest, outer, outer_sums, rows_alone
+from mogro._algebra import (
+    diagonals,
+    dot,
+    inverse_root,
+    largest,
+    outer,
+    outer_sums,
+    rows_without_threads,
+)
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
 from mogro.priors import Fixed, Flat, Learned, Prior
@@ -29,7 +37,7 @@ from mogro.priors import Fixed, Flat, Learned, Prior
 _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_MUCH = 1024.0  # growth of det(V + Lambda) after which the prior is looked at again; or 2^d
+_REVIEW_GROWTH = 1024.0  # of det(V + Lambda), after which the prior is reviewed; or 2^d
 _MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _MAX_FADING = 64.0, 1.5  # of a precision before it is made anew: a flat one, one that was learned
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
@@ -91,11 +99,12 @@ class Posterior:
         self._solution: FloatArray = np.concatenate((W, self._mean), axis=-2)  # W above theta
         self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
         self._precision: FloatArray = np.ones((*lead, d))  # Lambda, in force
-        self._growth: FloatArray = np.ones((*lead, 1))  # of det(V + Lambda) since it was looked at
+        self._growth: FloatArray = np.ones((*lead, 1))  # of det(V + Lambda) since it was reviewed
         self._learned: FloatArray = np.full((*lead, d), _evidence.START)  # Lambda, if it is learned
         self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # n at which it is learned anew
-        self._updates, self._block = 0, min(_BLOCK, rows_alone(d + m, d + m))
-        self._much, self._renew_every = min(_MUCH, 2.0**d), max(_RENEW_EVERY, 2 * d)
+        self._updates, self._block = 0, min(_BLOCK, rows_without_threads(d + m, d + m))
+        self._review_growth = min(_REVIEW_GROWTH, 2.0**d)
+        self._renew_every = max(_RENEW_EVERY, 2 * d)
         self.renew()
 
     # What is known
@@ -165,7 +174,7 @@ class Posterior:
             free = n - np.count_nonzero(self._groups < 0)
             sizes = self._diagonal()[..., :d] / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
-            errors = np.maximum(self._squares, _evidence.CERTAIN * effect * free)
+            errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * free)
         noise = errors / np.maximum(free, _FREE)
         if (free <= _FREE).any():
             usual = (self._diagonal()[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
@@ -248,7 +257,7 @@ class Posterior:
         self._updates += 1
         if self._updates % self._renew_every == 0:
             self.renew()
-        elif largest(self._growth) > self._much:
+        elif largest(self._growth) > self._review_growth:
             self._review()
 
     def learn(
@@ -308,7 +317,7 @@ class Posterior:
         self._growth, self.version = self._growth / row, self.version + 1
         if isinstance(self.prior, Fixed):
             self.renew()
-        elif largest(self._growth) > self._much:  # other priors fade with the sums
+        elif largest(self._growth) > self._review_growth:  # other priors fade with the sums
             self._review()
 
     def separate(self) -> None:
@@ -446,7 +455,7 @@ class Posterior:
     def _review(self) -> None:
         """Where much was learned or has faded, centre a flat prior; renew where it does not fit."""
         growth = self._growth[..., 0]
-        grown = growth > self._much
+        grown = growth > self._review_growth
         fitting = self._fitting_precision(self._diagonal()[..., : self.dim], self.n)
         unfit = (fitting > _MAX_FADING[not self._flat] * self._precision).any(axis=-1)
         unfit |= growth > _MAX_SHRINKAGE

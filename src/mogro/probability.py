@@ -82,14 +82,14 @@ def selection_probabilities(
         return exact_probabilities(members / members.sum())
     match selection:
         case RandomWeights() | RandomChebyshev() | RandomHypervolume():
-            return _random(points, selection, rng, chosen)
+            return _by_random_weights(points, selection, rng, chosen)
         case FixedWeights() | RoundRobin():
             weights = selection.weights(points.shape[1], step=turn, batch=(), rng=rng)
             sizes = np.abs(points[(points @ weights).argmax()])
             return exact_probabilities(
                 count_wins(Scores(points, 0.0, 1.0, sizes), weights[None]).won[0]
             )
-    return _drawn(points, selection, turn, rng, chosen)  # type: ignore[arg-type]  # no front
+    return _by_drawn_weights(points, selection, turn, rng, chosen)  # type: ignore[arg-type]  # no front
 
 
 def exact_probabilities(values: FloatArray) -> Probabilities:
@@ -112,7 +112,7 @@ def counted_probabilities(
     return Probabilities(share, np.sqrt((draws * share * (1 - share) + 1) / (draws * draws)))
 
 
-def _random(
+def _by_random_weights(
     values: FloatArray,
     selection: RandomWeights | RandomChebyshev | RandomHypervolume,
     rng: np.random.Generator,
@@ -122,17 +122,17 @@ def _random(
     arms, objectives = values.shape
     some: BoolArray = np.ones(objectives, dtype=np.bool_)
     if isinstance(selection, RandomHypervolume):
-        law, bend, total = WeightDistribution((0.5,) * objectives, -0.5), 1.0, 0.0
+        law, minimum, total = WeightDistribution((0.5,) * objectives, -0.5), 1.0, 0.0
     elif isinstance(selection, RandomChebyshev):
         law = WeightDistribution(RandomWeights(selection.concentration).dirichlet(objectives), 1.0)
-        bend, total = 1.0, selection.rho
+        minimum, total = 1.0, selection.rho
     else:
         # An objective without values, because it has no observations yet, decides nothing.
         some = np.asarray(values.any(axis=0)) if values.any() else some
         concentration = np.array(selection.dirichlet(objectives))[some]
-        law, bend, total = WeightDistribution(tuple(concentration.tolist()), 1.0), 0.0, 1.0
+        law, minimum, total = WeightDistribution(tuple(concentration.tolist()), 1.0), 0.0, 1.0
     above, sizes = values[:, some], np.abs(values[:, some])
-    if bend:
+    if minimum:
         point = reference_point(values, selection.reference).ravel()  # type: ignore[union-attr]
         above, sizes = values - point, np.maximum(sizes, np.abs(point))
     if isinstance(selection, RandomHypervolume):
@@ -143,7 +143,7 @@ def _random(
     snapped = equal_up_to_rounding(above, SLACK / 2 * sizes)
     rows = _undominated(snapped)
     kinds, kind, copies = _distinct_rows(snapped[rows])
-    scores = Scores(kinds, bend, total, sizes)
+    scores = Scores(kinds, minimum, total, sizes)
     if len(kinds) == 1:
         won = exact_probabilities(np.ones(1))
     elif kinds.shape[1] == 1:
@@ -190,7 +190,7 @@ def _distinct_rows(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     return kinds, kind.ravel(), copies
 
 
-def _drawn(
+def _by_drawn_weights(
     values: FloatArray,
     selection: Scalarization,
     step: int,

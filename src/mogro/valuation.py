@@ -63,7 +63,7 @@ class OptimisticPolicy(Protocol):
         """What is believed before the first observation."""
 
 
-def optimism_now_and_then(
+def periodic_optimism(
     policy: OptimisticPolicy, beliefs: Beliefs, step: int, selection: Selection
 ) -> Optimism | None:
     """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.

@@ -26,14 +26,14 @@ def frequencies(
 
 
 def wins(
-    values: FloatArray, weights: FloatArray, bend: float, total: float, sizes: FloatArray
+    values: FloatArray, weights: FloatArray, minimum: float, total: float, sizes: FloatArray
 ) -> FloatArray:
     """Who wins at weights (n, M) by part minimum, part sum, one after the other: (n, K)."""
     won = np.zeros((len(weights), len(values)))
-    unit = 16 * np.finfo(float).eps * (bend + total) * sizes
+    unit = 16 * np.finfo(float).eps * (minimum + total) * sizes
     for row, each in zip(won, weights, strict=True):
         terms = each * values
-        scores = bend * terms.min(axis=1) + total * terms.sum(axis=1)
+        scores = minimum * terms.min(axis=1) + total * terms.sum(axis=1)
         slack = float(unit @ each)  # scores that differ by less are equal up to rounding
         if not total:  # the minimum may be far smaller than other terms
             slack = min(slack, 5e-7 * abs(scores.max()))

@@ -162,12 +162,12 @@ class Estimate:
         if rows.arms is not None and len(rows.mass):
             pulls = np.bincount(rows.arms, minlength=len(rows.mass))
             short = max(short, float(rows.mass[pulls == 0].sum()) / n)
-        short = max(short, self._rarer(largest))
+        short = max(short, self._share_of_far_rarer(largest))
         unseen = self._sums(rows.weights, np.ones((n, 1)))[:, 0] @ (self._seen == 0) / n
         unsupported = np.broadcast_to(np.minimum(impossible + unseen, 1.0), len(self.value))
         return unsupported, max(short - impossible, 0.0)
 
-    def _rarer(self, largest: float) -> float:
+    def _share_of_far_rarer(self, largest: float) -> float:
         """Return the share of choices whose weight is more than twice the largest weight drawn.
 
         Of the arms that were not logged in a row only the sums of probabilities are known, in the

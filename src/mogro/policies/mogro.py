@@ -32,7 +32,7 @@ from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
-from mogro.valuation import optimism_in_round, optimism_now_and_then
+from mogro.valuation import optimism_in_round, periodic_optimism
 
 _TRUE = np.ones((), dtype=np.bool_)
 
@@ -103,7 +103,7 @@ class MOGRO(LinearPolicy):
     _actions: ActionSearch = field(init=False)
 
     selection = property(attrgetter("scalarization"))
-    optimism = optimism_now_and_then
+    optimism = periodic_optimism
 
     def __post_init__(self) -> None:
         if self.threshold is not None:

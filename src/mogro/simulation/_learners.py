@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray, IntArray
 from mogro.policies import LinearPolicy
-from mogro.simulation._worlds import Purpose, Worlds, real_arms
+from mogro.simulation._worlds import Purpose, Worlds, without_padding
 
 Question = Callable[[Any], ArrayLike]
 
@@ -74,7 +74,7 @@ class Learners:
         self._takes_arm = takes_arm(policies[0])
 
     @property
-    def lone(self) -> tuple[BanditPolicy, Rng] | None:
+    def only_linear(self) -> tuple[BanditPolicy, Rng] | None:
         """The only learner, if it is linear."""
         _, policy, rng = self._policies[0]
         alone = len(self._policies) == 1 and not self._together
@@ -92,7 +92,7 @@ class Learners:
     def _offer(self, features: FloatArray, instance: int, repeat: int) -> FloatArray:
         """Return what is on offer to one learner, (K, d)."""
         offer = features[instance, 0 if features.shape[1] == 1 else repeat]
-        return real_arms(offer) if self._ragged else offer
+        return without_padding(offer) if self._ragged else offer
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
         """Learn the rewards (I, R, M) of arms with features (I, R, d)."""

@@ -35,7 +35,7 @@ class Recorder:
         self._objectives, self._changing = worlds.objectives, worlds.changing
         self._checkpoints, self._measures = checkpoints, MeasureSet(measures)
         self._arms = np.empty((rounds, *self._batch), dtype=np.min_scalar_type(worlds.arms - 1))
-        numbers = self._objectives * (1 if worlds.staying else self._offered)  # of a learner
+        numbers = self._objectives * (1 if worlds.fixed_arms else self._offered)  # of a learner
         at_once = max(1, _MAX_WAITING // (8 * numbers * math.prod(self._batch)))
         self._rewards = np.empty((min(at_once, rounds), *self._batch, self._objectives))
         self._means: list[FloatArray] = []  # of the rounds that wait

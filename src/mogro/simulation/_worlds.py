@@ -109,7 +109,7 @@ class Instance:
     def padded_means(self, features: FloatArray, *, step: int) -> FloatArray:
         """Return the true means (R, K, M) of offers (R, K, d) that rows of NaN fill up."""
         every = np.arange(features.shape[1])
-        parts = [self.means(real_arms(arms), step=step) for arms in features]
+        parts = [self.means(without_padding(arms), step=step) for arms in features]
         return np.stack([part[np.where(every < len(part), every, 0)] for part in parts])
 
     def _filled(self, part: FloatArray) -> FloatArray:
@@ -141,7 +141,7 @@ class Worlds:
     """Some instances of equal sizes, and the random streams of the learners in them.
 
     Linear worlds of the house are asked all at once, which gives the same bits: with one learner in
-    each of many instances, asking each of them would take most of the time. ``staying``: all are
+    each of many instances, asking each of them would take most of the time. ``fixed_arms``: all are
     :class:`~mogro.environments.FixedArms`, whose arms, means and rewards are looked up.
     """
 
@@ -161,7 +161,7 @@ class Worlds:
         self.ragged = any(instance.ragged for instance in self._instances)
         linear: list[Any] = [world for world in environments if type(world) in _LINEAR]
         self._linear = len(linear) == len(environments)
-        self.staying = all(type(world) is FixedArms for world in environments)
+        self.fixed_arms = all(type(world) is FixedArms for world in environments)
         self._parts: list[FloatArray] = []
         self._features: FloatArray = np.empty(0)
         self._means: FloatArray = self._features
@@ -171,7 +171,7 @@ class Worlds:
             self._normal = Streams(self.generators(Purpose.NOISE))
         else:
             self._noise = self._sources(Purpose.NOISE)
-        if self.staying:
+        if self.fixed_arms:
             self._features = _read_only([world.features for world in linear])
             self._means = _read_only([world.means for world in linear])
         else:
@@ -191,7 +191,7 @@ class Worlds:
 
         They are (I, 1, ...) where repeats share them, and the very same arrays where they stay.
         """
-        if not self.staying and (self._draw_features(step) or self.changing):
+        if not self.fixed_arms and (self._draw_features(step) or self.changing):
             self._means = self._ask_means(self._features, step)
         return self._features, self._means
 
@@ -224,7 +224,7 @@ class Worlds:
         x = listed.take(places, axis=0)
         if self._linear:
             rewards = self.noise(step)
-            if self.staying:
+            if self.fixed_arms:
                 rewards += self._means.reshape(-1, self.objectives).take(places, axis=0)
             else:
                 rewards += np.einsum("ird,imd->irm", x, self._theta)
@@ -276,7 +276,7 @@ class Worlds:
         return [world.source(row) for world, row in zip(self._instances, rows, strict=True)]
 
 
-def real_arms(arms: FloatArray) -> FloatArray:
+def without_padding(arms: FloatArray) -> FloatArray:
     """Return the arms (k, d) on offer, without what fills them up."""
     return arms[~np.isnan(arms[:, 0])]
 

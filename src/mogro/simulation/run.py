@@ -143,8 +143,8 @@ def _play(
     """Play all rounds; return what the probe sees at checkpoints."""
     probed: list[NDArray[Any]] = []
     checkpoints = set(marks.tolist())
-    alone = worlds.staying and learners.lone is not None
-    play_round = (_lone_round if alone else _round)(learners, worlds, recorder)
+    alone = worlds.fixed_arms and learners.only_linear is not None
+    play_round = (_single_round if alone else _round)(learners, worlds, recorder)
     for t in range(rounds):
         play_round(t)
         finished = finish.reached(learners, t)
@@ -172,10 +172,10 @@ def _round(learners: Learners, worlds: Worlds, recorder: Recorder) -> Callable[[
     return play_round
 
 
-def _lone_round(learners: Learners, worlds: Worlds, recorder: Recorder) -> Callable[[int], None]:
+def _single_round(learners: Learners, worlds: Worlds, recorder: Recorder) -> Callable[[int], None]:
     """Do the same for one linear policy among arms that stay, in less time."""
-    assert learners.lone is not None
-    (policy, rng), (features, means) = learners.lone, worlds.offer(0)
+    assert learners.only_linear is not None
+    (policy, rng), (features, means) = learners.only_linear, worlds.offer(0)
     arms, table = features[0, 0], means[0, 0]
 
     def play_round(t: int) -> None:

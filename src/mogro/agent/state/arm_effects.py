@@ -124,7 +124,7 @@ class ArmEffects:
         for _ in range(_ITERATIONS):
             squares, used = np.square(errors / (n + ratios)), n / (n + ratios)
             largest = squares.max(axis=0, initial=0.0)
-            noise = np.maximum(posterior.noise, _evidence.CERTAIN * largest + _TINY)
+            noise = np.maximum(posterior.noise, _evidence.LEAST_NOISE * largest + _TINY)
             believed = _evidence.BELIEF * (noise + largest) / _evidence.START
             explained = (squares.sum(axis=0) + believed) / noise
             ratios = (used.sum(axis=0) + _evidence.BELIEF) / explained
