@@ -112,12 +112,12 @@ def _lower_inverse(L: FloatArray) -> FloatArray:
 
 def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers: of a few, a list takes less time."""
-    return float(max(numbers.ravel().tolist()))
+    return float(numbers.item() if numbers.size == 1 else max(numbers.ravel().tolist()))
 
 
 def smallest(numbers: FloatArray) -> float:
     """Return the smallest of some numbers."""
-    return float(min(numbers.ravel().tolist()))
+    return float(numbers.item() if numbers.size == 1 else min(numbers.ravel().tolist()))
 
 
 def rounding(dim: int) -> float:

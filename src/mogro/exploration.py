@@ -278,8 +278,7 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known, batch = beliefs.expected, beliefs.batch
-    count, dim = arms.shape[-2:]
+    known, (count, dim) = beliefs.expected, arms.shape[-2:]
     looked_at = arms_to_test(count, dim, known, step) if threshold is None else slice(0, None)
     if looked_at is None:
         return None
@@ -299,6 +298,7 @@ def needed_exploration(
             cache.note(some, first, threshold is not None and _all_known(known.W, threshold))
         return None
     check_finite(arms, arms)
+    batch = beliefs.batch
     learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE_AND_ROUNDING)
     if threshold is None:  # needs in one unit, also where an objective was never observed
         W = _in_units_of_the_arms(W, offers)

@@ -202,18 +202,22 @@ class Posterior:
         """
         if weights is not None:
             y = np.where(weights != 0, y, 0.0)
-        z = np.concatenate((x, y), axis=-1)
+        apart = self.n.shape[-1] > 1
+        separate = weights is not None and not apart and (weights != weights[..., :1]).any()
+        if apart or separate:
+            z = np.empty((*y.shape, self.dim + 1))
+            z[..., :-1], z[..., -1] = x[..., None, :], y
+        else:
+            z = np.concatenate((x, y), axis=-1)[..., None, :]
         if not np.vdot(z, z) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
-        if weights is not None and not self.apart and (weights != weights[..., :1]).any():
+        if separate:
             self.separate()
-        if self.apart:
-            z = np.empty((*y.shape, self.dim + 1))
-            z[..., :-1], z[..., -1] = x[..., None, :], y
-            return z, 1.0 if weights is None else weights
-        return z[..., None, :], 1.0 if weights is None else weights[..., :1]
+        if weights is None:
+            return z, 1.0
+        return z, weights if apart or separate else weights[..., :1]
 
     def update(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None, *, decay: float = 1.0
@@ -245,7 +249,7 @@ class Posterior:
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
         errors -= z[..., d:]
         gain = part.dot(solution[:d]) if alone else np.vecmat(part, solution[..., :d, :])  # S x
-        growth: Any = 1 + (dot(part, part).item() if alone else dot(part, part)[..., None])
+        growth: Any = 1 + (float(dot(part, part)) if alone else dot(part, part)[..., None])
         root = math.sqrt(growth) if alone else np.sqrt(growth)
         gain /= growth + root
         shares = errors / root
@@ -347,7 +351,8 @@ class Posterior:
 
     def _recent_rows(self) -> FloatArray:
         """Return the observations that the sums lack, (*batch, G, n, d + m)."""
-        rows = np.array(self._recent).reshape(-1, *self._sums.shape[:-1])
+        shape = self._sums.shape[:-1]
+        rows = np.concatenate(self._recent or np.empty((1, 0, *shape[1:]))).reshape(-1, *shape)
         return rows.transpose(*range(1, rows.ndim - 1), 0, rows.ndim - 1)
 
     def _by_objective(self, array: FloatArray) -> FloatArray:
