@@ -59,14 +59,14 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
             "log: expected a table that agent.log() gave, an agent, or the path of its journal, "
             f"got {type(log).__name__}"
         )
-    about = read_metadata(log.schema)
-    if (kind := about.get("rewards")) != "learned":
+    metadata = read_metadata(log.schema)
+    if (kind := metadata.get("rewards")) != "learned":
         raise ValueError(f"log: expected one with rewards='learned', got {kind!r}")
-    names = [objective["name"] for objective in about["objectives"]]
+    names = [objective["name"] for objective in metadata["objectives"]]
     unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
     rows = log.drop_columns(unused).to_pylist()
     known: dict[str, LoggedDecision] = {}
-    for row, features in zip(rows, _features(rows, about["features"], config), strict=True):
+    for row, features in zip(rows, _features(rows, metadata["features"], config), strict=True):
         try:
             logged = _logged_decision(row, features, names, config)
         except (ValueError, KeyError, TypeError) as error:
@@ -74,7 +74,7 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
         id = logged.event.decision.id
         if to_plain(known.setdefault(id, logged)) != to_plain(logged):
             raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
-    return ImportedLog(list(known.values()), about.get("time"))
+    return ImportedLog(list(known.values()), metadata.get("time"))
 
 
 def check_consistent(logged: ImportedLog, state: State) -> None:
@@ -116,9 +116,9 @@ def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
         yield Withdrawn(decision.id, None)
 
 
-def _check(id: str, column: str, given: object, known: object) -> None:
-    if given != known:
-        raise ValueError(f"log: decision {id!r}: its {column} is {known!r} here, got {given!r}")
+def _check(id: str, column: str, logged: object, known: object) -> None:
+    if logged != known:
+        raise ValueError(f"log: decision {id!r}: its {column} is {known!r} here, got {logged!r}")
 
 
 def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:
@@ -126,8 +126,8 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
     sides = ("arms", "context", "interactions")
     there = FeatureMap(*(from_plain(plain[side], by_name(KNOWN)) for side in sides))
     for row in rows:
-        given = np.array(row["features"], dtype=np.float64)
-        if given.shape != (there.size,) or not np.isfinite(given).all():
+        numbers = np.array(row["features"], dtype=np.float64)
+        if numbers.shape != (there.size,) or not np.isfinite(numbers).all():
             raise ValueError(
                 f"log: decision {row.get('id')!r}: features: expected {there.size} numbers, got "
                 f"{row['features']}"
@@ -156,8 +156,10 @@ def _logged_decision(
     check_new_id(row["id"])
     objective_set = config.objective_set
     common = [name for name in objective_set.names if name in names]
-    given = {name: row[f"reward_{name}"] for name in common}
-    values = read_rewards(config, {n: v for n, v in given.items() if v is not None}, "values")
+    logged_values = {name: row[f"reward_{name}"] for name in common}
+    values = read_rewards(
+        config, {n: v for n, v in logged_values.items() if v is not None}, "values"
+    )
     logged_status = {name: row[f"status_{name}"] for name in common}
     status = dict.fromkeys(objective_set.names, "missing")
     for name in common:
@@ -190,26 +192,26 @@ def _logged_decision(
     )
 
 
-def _status(given: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
+def _status(logged: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
     """Return what becomes of an objective here, by what became of it there."""
-    if given == "late":
+    if logged == "late":
         return "missing"
-    if given not in STATUS:
-        raise ValueError(f"status_{name}: expected one of {STATUS}, got {given!r}")
-    if given in _LEARNED:
+    if logged not in STATUS:
+        raise ValueError(f"status_{name}: expected one of {STATUS}, got {logged!r}")
+    if logged in _LEARNED:
         if value is None:
             raise ValueError(f"reward_{name}: expected what was learned, got null")
-        same = given == "defaulted" and objective_set.defaults[objective_set.index[name]] == value
+        same = logged == "defaulted" and objective_set.defaults[objective_set.index[name]] == value
         return "defaulted" if same else "learned"
-    return given
+    return logged
 
 
 def _weights(
-    given: list[float] | None, names: list[str], objective_set: ObjectiveSet
+    logged: list[float] | None, names: list[str], objective_set: ObjectiveSet
 ) -> FloatArray | None:
     """Return weights in the order of the objectives here, if they are the same ones."""
-    if given is None or set(names) != set(objective_set.names):
+    if logged is None or set(names) != set(objective_set.names):
         return None
-    by_objective = dict(zip(names, given, strict=True))
+    by_objective = dict(zip(names, logged, strict=True))
     weights = np.array([by_objective[name] for name in objective_set.names])
     return None if math.isnan(weights.sum()) else weights

@@ -130,8 +130,8 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    about = json.dumps(_metadata(state, written, rewards))
-    return pa.table(columns).replace_schema_metadata({"mogro": about})
+    metadata = json.dumps(_metadata(state, written, rewards))
+    return pa.table(columns).replace_schema_metadata({"mogro": metadata})
 
 
 def _lists(values: FloatArray, missing: BoolArray) -> Any:
@@ -333,14 +333,14 @@ def _metadata(state: State, written: JournalRows | None, rewards: Rewards) -> di
 def read_metadata(schema: Any) -> dict[str, Any]:
     """Return what a log says of itself."""
     try:
-        about: dict[str, Any] = json.loads(schema.metadata[b"mogro"])
+        metadata: dict[str, Any] = json.loads(schema.metadata[b"mogro"])
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             "log: expected a table that agent.log() gave, with its metadata, got another"
         ) from None
-    if about.get("version") != VERSION:
-        raise ValueError(f"log: expected version {VERSION}, got {about.get('version')!r}")
-    return about
+    if metadata.get("version") != VERSION:
+        raise ValueError(f"log: expected version {VERSION}, got {metadata.get('version')!r}")
+    return metadata
 
 
 def _features(config: AgentConfig) -> dict[str, Any]:

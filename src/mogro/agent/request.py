@@ -266,9 +266,9 @@ def read_rewards(
     return checked
 
 
-def _number(given: object) -> float:
+def _number(value: object) -> float:
     """Return a number as a float; NaN if it is none, or beyond every float."""
     try:
-        return float(given) if isinstance(given, _NUMBERS) else math.nan
+        return float(value) if isinstance(value, _NUMBERS) else math.nan
     except (ValueError, OverflowError):
         return math.nan

@@ -89,18 +89,18 @@ def _hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-async def read_body(request: Request, *, most: int, seconds: float) -> bytes:
+async def read_body(request: Request, *, max_bytes: int, seconds: float) -> bytes:
     """Return the body of a request, unless it is too long, or too slow."""
     length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > most:
-        raise HTTPException(413, f"body: expected at most {most} bytes, got {length}")
+    if length.isdigit() and int(length) > max_bytes:
+        raise HTTPException(413, f"body: expected at most {max_bytes} bytes, got {length}")
     try:
         async with asyncio.timeout(seconds):
             chunks, size = [], 0
             async for chunk in request.stream():
                 size += len(chunk)
-                if size > most:
-                    raise HTTPException(413, f"body: expected at most {most} bytes, got more")
+                if size > max_bytes:
+                    raise HTTPException(413, f"body: expected at most {max_bytes} bytes, got more")
                 chunks.append(chunk)
             return b"".join(chunks)
     except TimeoutError:
@@ -129,14 +129,14 @@ class RateLimit:
     """So many a second for each name, and some at once: tokens in a bucket; a rate of 0 is none."""
 
     def __init__(self, rate: float, at_once: float, words: str) -> None:
-        self._rate, self._most, self._words = rate, max(at_once, 1.0), words
+        self._rate, self._burst, self._words = rate, max(at_once, 1.0), words
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when
 
     def check(self, name: str) -> float:
         """Return how many more there may be now; refuse if there is none."""
         now = time.monotonic()
-        level, then = self._levels.get(name, (self._most, now))
-        level = min(self._most, level + (now - then) * self._rate)
+        level, then = self._levels.get(name, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._rate)
         if self._rate and level < 1:
             wait = math.ceil((1 - level) / self._rate)
             raise HTTPException(429, f"{self._words}; wait {wait} s", {"retry-after": str(wait)})

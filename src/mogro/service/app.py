@@ -125,4 +125,4 @@ async def _json_body(request: Request, service: Service) -> bytes:
     if kind.strip().lower() != "application/json":
         raise HTTPException(415, "content-type: expected application/json")
     limits = service.config.limits
-    return await read_body(request, most=limits.body, seconds=limits.seconds)
+    return await read_body(request, max_bytes=limits.body, seconds=limits.seconds)

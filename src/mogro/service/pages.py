@@ -63,7 +63,7 @@ async def _login_form(request: ServiceRequest, _: None) -> Response:
 async def _log_in(request: ServiceRequest, _: None) -> Response:
     """Begin a session, by a key."""
     config = request.service.config
-    body = await read_body(request.http, most=_SMALL, seconds=config.limits.seconds)
+    body = await read_body(request.http, max_bytes=_SMALL, seconds=config.limits.seconds)
     secret = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
     cookie = request.service.access.log_in(request.http, secret.strip())
     if cookie is None:

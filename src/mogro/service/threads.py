@@ -118,12 +118,12 @@ class ReaderPool:
 
     def __init__(self, *, threads: int = 2, waiting: int = 16) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reader")
-        self._most = threads + waiting
+        self._max_size = threads + waiting
         self.size = 0
 
     async def perform(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns."""
-        if self.size >= self._most:
+        if self.size >= self._max_size:
             words = f"busy: {self.size} requests wait; try again"
             raise HTTPException(503, words, {"retry-after": "2"})
         self.size += 1
