@@ -1138,3 +1138,11 @@ def test_bad_sizes_are_refused(bad: int) -> None:
         Posterior(1, 1, batch=(bad,))
     with pytest.raises(ValueError, match="objectives"):
         Posterior(1, bad)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_young_estimates_are_least_squares_where_rewards_cancel(size: float) -> None:
+    posterior = Posterior(1, 1)
+    for reward in (1.0, -1.0 + 1e-3):
+        posterior.update(np.array([size]), np.array([reward]))
+    assert posterior.theta.item() * size == pytest.approx(5e-4, rel=1e-8)

@@ -9,8 +9,8 @@
 S is kept as a root W, ``S = W' W``: it stays a root of something positive, and has digits for a
 variance of 1 beside one of 1e9. An observation changes W and theta by matrices of rank one; the
 sums get it with the next block. Every few hundred updates, and where the prior in force no longer
-fits the sums, W and theta are made anew from the sums. Whenever much was learned, the mean of a
-flat prior is moved to the estimates: what is left of it in them is its square.
+fits the sums, W and theta are made anew from the sums. Whenever much was learned, and often at
+first, the mean of a flat prior is moved to the estimates: what is left of it is its square.
 """
 
 import math
@@ -38,6 +38,7 @@ _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _REVIEW_GROWTH = 1024.0  # of det(V + Lambda), after which the prior is reviewed; or 2^d
+_CENTRE_AT = (1, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)  # updates a feature, besides
 _MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _MAX_FADING = 64.0, 1.5  # of a precision before it is made anew: a flat one, one that was learned
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
@@ -105,6 +106,7 @@ class Posterior:
         self._updates, self._block = 0, min(_BLOCK, rows_without_threads(d + m, d + m))
         self._review_growth = min(_REVIEW_GROWTH, 2.0**d)
         self._renew_every = max(_RENEW_EVERY, 2 * d)
+        self._centre_at = {int(d * each) for each in _CENTRE_AT} if self._flat else set()
         self.renew()
 
     # What is known
@@ -261,6 +263,8 @@ class Posterior:
         self._updates += 1
         if self._updates % self._renew_every == 0:
             self.renew()
+        elif self._updates in self._centre_at:
+            self._centre()
         elif largest(self._growth) > self._review_growth:
             self._review()
 
