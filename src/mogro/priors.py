@@ -112,7 +112,7 @@ class Learned:
 
     Features that hardly matter for an objective are shrunk hard, others are not, and nobody has to
     know which: many features cost little at first. The strengths are learned anew whenever the
-    number of observations has doubled.
+    weight of the observations has doubled; with a half-life, about once in each.
 
     Parameters
     ----------
