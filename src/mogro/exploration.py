@@ -8,7 +8,8 @@ others; once there are two observations a feature, every eighth round looks.
 With a threshold B, the paper's, it explores while some direction u of norm 1 in the span of the
 arms on offer has ``u' S u > 1 / B``. With a flat prior and arms that stay the same this is the
 smallest eigenvalue of V, restricted to the span of the features, below B; with arms that change it
-also lets a learner go on when no arm on offer has an unknown part.
+also lets a learner go on when no arm on offer has an unknown part. A threshold below 1e-8 of the
+largest square of a feature counts as that much for the feature: a flat prior alone weighs 1e-9.
 """
 
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ _MAX_NOTED = 16  # sets of arms that are remembered as known
 _ONE_AND_ROUNDING = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
 _EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
+_RESOLUTION = 1e-8  # of a squared feature: of a smaller weight a flat prior tells nothing
 _NEGLIGIBLE_SQUARE = 1e-12  # of a threshold: squares of features that could never add up to it
 _FAR_SMALLER = 1e-3  # of the largest feature: one below may be negligible
 _EPS = float(np.finfo(np.float64).eps)
@@ -71,11 +73,6 @@ class ExplorationContext:
     batch: tuple[int, ...]
     step: int
 
-    @cached_property
-    def S(self) -> FloatArray:  # noqa: N802
-        """Posterior covariances, (n, d, d)."""
-        return covariance(self.W)
-
     @property
     def gains(self) -> FloatArray:
         """What each arm would tell, (n, K).
@@ -86,14 +83,16 @@ class ExplorationContext:
         """
         if self.threshold is None:
             return variances(self._listed, self.W[:, None])[..., 0]
-        return np.asarray(np.square(self._listed @ self.weakest).sum(axis=-1))
+        arms = self._listed / _resolvable_units(self._listed, self.threshold)
+        return np.asarray(np.square(arms @ self.weakest).sum(axis=-1))
 
     @cached_property
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        basis = span(self._listed, self.threshold)
-        values, vectors = np.linalg.eigh(basis.mT @ self.S @ basis)
+        units = _resolvable_units(self._listed, self.threshold)
+        basis = span(self._listed / units, self.threshold)
+        values, vectors = np.linalg.eigh(basis.mT @ covariance(self.W * units) @ basis)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
         # directions outside of the span.
@@ -291,11 +290,11 @@ def needed_exploration(
     if threshold is None:
         needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
     else:
-        W = _in_units_of_the_arms(W, offers)
-        needs = threshold * largest_variance(offers, covariance(W), threshold)
+        W, units = _in_units_of_the_arms(W, offers), _resolvable_units(offers, threshold)
+        needs = threshold * largest_variance(offers / units, covariance(W * units), threshold)
     if not np.count_nonzero(needs > _ONE_AND_ROUNDING):
         if cache is not None:
-            cache.note(some, first, threshold is not None and _all_known(known.W, threshold))
+            cache.note(some, first, threshold is not None and _all_known(known.W, arms, threshold))
         return None
     check_finite(arms, arms)
     batch = beliefs.batch
@@ -310,8 +309,10 @@ def needed_exploration(
     return ExplorationContext(offered, W[at], threshold, learners, batch, step)
 
 
-def _all_known(W: FloatArray, threshold: float) -> bool:
-    """Tell whether every direction is known up to a threshold."""
+def _all_known(W: FloatArray, arms: FloatArray, threshold: float) -> bool:
+    """Tell whether every direction is known up to a threshold, and not by a flat prior."""
+    if (_resolvable_units(arms, threshold) > 1).any():
+        return False
     return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE_AND_ROUNDING).all())
 
 
@@ -332,6 +333,12 @@ def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
         return W
     sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
     return np.asarray(W * unseen_scale(deviations, sizes)[..., None, :])
+
+
+def _resolvable_units(arms: FloatArray, threshold: float) -> FloatArray:
+    """Return the units (..., 1, d) of features in which a threshold can be resolved: mostly 1."""
+    squares = np.square(np.abs(arms).max(axis=-2, keepdims=True), dtype=np.float64)
+    return np.asarray(np.sqrt(np.maximum(_RESOLUTION * squares / threshold, 1.0)))
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, threshold: float = 0.0) -> FloatArray:

@@ -65,6 +65,29 @@ def test_the_papers_algorithm(kind: str, weights: str, threshold: float, rounds:
     assert not policy.exploring
 
 
+@pytest.mark.parametrize("kind", ["all of the space", "a subspace", "few arms"])
+@pytest.mark.parametrize("scale", [1e4, 1e5, 1e7])
+def test_a_threshold_far_below_the_squares_of_features(kind: str, scale: float) -> None:
+    """A flat prior weighs more than it, but is no observation."""
+    features = scale * worlds()[kind]
+    rng = np.random.default_rng(3)
+    rewards = features @ rng.standard_normal((5, 3)) / scale
+    rewards = rewards + 0.1 * rng.standard_normal((50, len(features), 3))
+    rule = mogro.BasisRoundRobin(features)
+    expected = algorithm_1.play(features, rewards, basis=rule.basis, threshold=1.0, rng=None)
+    for exploration in (rule, mogro.WeakestDirection()):
+        policy = mogro.MOGRO(
+            5, 3, threshold=1.0, exploration=exploration, scalarization=mogro.RoundRobin()
+        )
+        explored = 0
+        for t, arm in enumerate(expected):
+            choice = policy.select(features, rng=rng)
+            assert exploration is not rule or choice == arm, f"round {t + 1}"
+            policy.update(features[choice], rewards[t, choice])
+            explored += bool(policy.exploring)
+        assert explored == rule.basis.size
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(5, 50, 5), (10, 200, 10)])
 def test_effective_regret_against_baselines(size: tuple[int, int, int]) -> None:
