@@ -100,6 +100,7 @@ def test_one_run_has_no_interval(worlds: int) -> None:
     assert f"{number.value:.3g}" in repr(found)
 
 
+@pytest.mark.slow
 def test_intervals_and_bands_of_regrets_do_not_go_below_zero() -> None:
     found = compare({"a": mogro.EpsilonGreedy}, rounds=60, repeats=2)
     for column in ("effective_regret", "pareto_regret"):

@@ -126,6 +126,7 @@ def test_if_all_that_is_known_is_too_dear_another_arm_is_tried(seed: int) -> Non
         agent.reward(made.id, {"quality": 0.5, "cost": 5.0})
 
 
+@pytest.mark.slow
 def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
     """They are optimistic about what is spent, too."""
     explored = 0

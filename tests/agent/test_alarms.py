@@ -37,6 +37,7 @@ def make(**options: float) -> mogro.Agent:
     return mogro.Agent([SALE], arms=2, seed=0, epsilon=0.2, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_healthy_agent_raises_no_alarm() -> None:
     agent = make()
     assert agent.alarms() == ()
@@ -61,6 +62,7 @@ def test_rewards_that_come_late() -> None:
     assert "late" in names(agent)
 
 
+@pytest.mark.slow
 def test_a_world_that_changes() -> None:
     agent = make()
     live(agent, 0, 900, rate=0.9)
@@ -118,6 +120,7 @@ def test_one_arm_that_is_best(context: int | None) -> None:
     assert collapsed
 
 
+@pytest.mark.slow
 def test_uniform_draws_off_their_share() -> None:
     twin, agent = (
         mogro.Agent([mogro.Objective("sale")], arms=2, seed=0, epsilon=0.2) for _ in "12"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties import examples
+from tests.properties import examples, mostly_slow
 
 import mogro
 from mogro._validation import FloatArray
@@ -148,6 +148,7 @@ def live(agent: mogro.Agent, rounds: int, start: int = 0) -> None:
             agent.reward(waiting.pop(0), {"sale": float(rng.random() < 0.3)}, now=now)
 
 
+@pytest.mark.slow
 def test_a_hit_is_found_that_features_do_not_explain() -> None:
     agent = hits_agent()
     live(agent, 400)
@@ -174,7 +175,7 @@ def assert_equal_states(agent: mogro.Agent, other: mogro.Agent) -> None:
     assert other._state.pending_by_arm == agent._state.pending_by_arm
 
 
-@pytest.mark.parametrize("retention", [None, 90.0])
+@pytest.mark.parametrize("retention", mostly_slow([None, 90.0]))
 def test_replay_and_files_give_the_state_to_the_bit(
     tmp_path: Path, retention: float | None
 ) -> None:
@@ -198,7 +199,7 @@ def void_some(agent: mogro.Agent, position: int) -> None:
         assert str(error).startswith("position: expected")  # noqa: PT017
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", mostly_slow(range(8)))
 def test_a_random_life_is_replayed_to_the_bit(tmp_path: Path, seed: int) -> None:
     """Conditions, late and revised values, withdrawals, erasures, voids, other objectives."""
     objectives = [

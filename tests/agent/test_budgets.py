@@ -513,6 +513,7 @@ def test_trials_in_flight_hold_back_the_burst() -> None:
     assert "new" not in agent.probabilities(more).arms
 
 
+@pytest.mark.slow
 def test_prices_of_two_budgets_do_not_hold_each_other() -> None:
     cost = np.array([[2.1, 2.6, 5.3, 6.8], [1.6, 4.1, 6.5, 7.7], [0.7, 3.7, 4.9, 7.2]])
     stay = np.array([[0.70, 0.45, 0.76, 0.43], [0.80, 0.34, 0.80, 0.40], [0.53, 0.49, 0.71, 0.41]])

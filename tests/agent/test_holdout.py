@@ -29,6 +29,7 @@ class Last:
         return arms[-1]
 
 
+@pytest.mark.slow
 def test_a_share_of_subjects_is_held_out_for_good() -> None:
     agent = Agent(CLICK, arms=3, seed=3, holdout=0.2)
     first = {n: agent.decide(ARMS, subject=f"user {n}").holdout for n in range(1500)}
