@@ -25,8 +25,8 @@ class ObjectiveSet:
     """The objectives together: their order, what is final when, conversion of many values."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
-        listed = isinstance(objectives, Sequence)
-        if not listed or not all(isinstance(objective, Objective) for objective in objectives):
+        is_list = isinstance(objectives, Sequence)
+        if not is_list or not all(isinstance(objective, Objective) for objective in objectives):
             raise ValueError(f"objectives: expected a list of mogro.Objective, got {objectives!r}")
         if not objectives:
             raise ValueError(f"objectives: expected at least one mogro.Objective, got {objectives}")
@@ -165,7 +165,7 @@ class ObjectiveSet:
         chain = [m]
         while (condition := self.conditions[chain[-1]]) is not None:
             if condition in chain:
-                circle = [self.names[index] for index in chain]
-                raise ValueError(f"given: expected conditions without a circle, got {circle}")
+                cycle = [self.names[index] for index in chain]
+                raise ValueError(f"given: expected conditions without a circle, got {cycle}")
             chain.append(condition)
         return chain

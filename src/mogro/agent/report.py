@@ -53,20 +53,20 @@ def make_parts(
         Of these arms, maybe with what is certain about them.
     """
     held = HeldDecisions(state)
-    arms, listed = _arms(held, estimates, front)
-    not_drawn = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
-    note = _NO_ARMS if last is None else _arms_note(last)
+    arms, front_table = _arms(held, estimates, front)
+    log_warnings = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
+    arms_note = _NO_ARMS if last is None else _arms_note(last)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
-        "warnings": _page.messages([*(alarm.words for alarm in alarms), *not_drawn]),
+        "warnings": _page.messages([*(alarm.words for alarm in alarms), *log_warnings]),
         "lift": _lift(held),
         "lead": f"{activity(state)}; {len(held):,} decisions are held and on this page.",
         "objectives": _objectives(held),
         "rewards": _over_time(held, held.rewards, "{} over time"),
-        "arms_note": _page.text(note),
+        "arms_note": _page.text(arms_note),
         "arms": arms,
-        "front": listed,
+        "front": front_table,
         "exploration": _exploration(held),
         "surprises_note": _DRIFT,
         "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),
@@ -114,7 +114,7 @@ class HeldDecisions:
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
         rate, periods = bool(are_rates(values)), range(len(self.middles))
-        means = [mean_interval(values[self.period == each], rate=rate) for each in periods]
+        means = [mean_interval(values[self.period == period], rate=rate) for period in periods]
         return Series(label, self.middles, *np.array(means).T)
 
     def bottom_line(self) -> str:
@@ -123,32 +123,32 @@ class HeldDecisions:
         if not len(self):
             return "No decision has been made yet."
         if self.lifts:
-            held = self.has(HOLDOUT).mean()
-            gains = "; ".join(each.gain for each in self.lifts)
-            return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
+            held_out = self.has(HOLDOUT).mean()
+            gains = "; ".join(lift.gain for lift in self.lifts)
+            return f"The agent against the baseline: {gains}, by {n}, {held_out:.0%} held out."
         columns = zip(self.objective_set.names, self.rewards.T, strict=True)
         means = [f"{name} {_text(mean_interval(column))}" for name, column in columns]
-        unknown = "What the agent adds is not known: nobody is held out (holdout=)."
-        return f"{n}: {', '.join(means)}. {unknown}"
+        advice = "What the agent adds is not known: nobody is held out (holdout=)."
+        return f"{n}: {', '.join(means)}. {advice}"
 
     def status(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
         states = self.block.state[:, m]
         counts = np.bincount(states, minlength=len(STATUS)).tolist()
-        came = ~np.isnan(self.block.values[:, m])
-        late = np.isin(states, (MISSING, DEFAULTED)) & came
+        has_value = ~np.isnan(self.block.values[:, m])
+        late = np.isin(states, (MISSING, DEFAULTED)) & has_value
         return dict(zip(STATUS, counts, strict=True)) | {"late": int(late.sum())}
 
 
 def _objectives(held: HeldDecisions) -> str:
     counts = [held.status(m) for m in range(len(held.objective_set))]
-    rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
-    kinds = ["pending", "learned", "defaulted", *rare]
+    rare_kinds = [kind for kind in _RARE if any(count[kind] for count in counts)]
+    kinds = ["pending", "learned", "defaulted", *rare_kinds]
     rows = []
     for m, objective in enumerate(held.objective_set.objectives):
-        about = [objective.name, objective.direction, f"{objective.unit:g}"]
+        description = [objective.name, objective.direction, f"{objective.unit:g}"]
         mean = _text(mean_interval(held.rewards[:, m]))
-        rows.append([*about, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
+        rows.append([*description, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
 
@@ -163,11 +163,11 @@ def _lift(held: HeldDecisions) -> str:
         return ""
     rows = [
         [
-            each.objective,
-            *map(_text, (each.difference, each.agent, each.baseline)),
-            *(f"{agent:,} and {baseline:,}" for agent, baseline in (each.decisions, each.subjects)),
+            lift.objective,
+            *map(_text, (lift.difference, lift.agent, lift.baseline)),
+            *(f"{agent:,} and {baseline:,}" for agent, baseline in (lift.decisions, lift.subjects)),
         ]
-        for each in held.lifts
+        for lift in held.lifts
     ]
     heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
     table = _page.table("What the agent adds", [*heads, "decisions", "subjects"], rows)
@@ -182,14 +182,14 @@ def _arms_note(last: Decision) -> str:
 
 def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
-    kinds, out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
-    if out.any():
-        kinds = {"agent": ~out & ~held.has(OBSERVED), "baseline": out}
-    drawn = []
+    kinds, held_out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
+    if held_out.any():
+        kinds = {"agent": ~held_out & ~held.has(OBSERVED), "baseline": held_out}
+    figures = []
     for name, column in zip(held.objective_set.names, values.T, strict=True):
-        series = [held.series(kind, np.where(part, column, np.nan)) for kind, part in kinds.items()]
-        drawn.append(lines(caption.format(name), series, x=held.label, y=name))
-    return "".join(drawn)
+        series = [held.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()]
+        figures.append(lines(caption.format(name), series, x=held.label, y=name))
+    return "".join(figures)
 
 
 def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
@@ -202,20 +202,20 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
         labels.append("others")
         shares.append(total - sum(shares))
     percent = 100 * np.array(shares, dtype=float) / total
-    drawn = bars("How often arms were chosen", labels, percent, unit="%")
+    figures = bars("How often arms were chosen", labels, percent, unit="%")
     if estimates is None:
-        return drawn, ""
+        return figures, ""
     on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
     members = np.flatnonzero(on_front).tolist()
     if len(held.objective_set) > 1:
-        drawn += _picture(held.objective_set, estimates, members)
+        figures += _picture(held.objective_set, estimates, members)
     heads = ["best for some weights", *held.objective_set.names, "chosen"]
     rows = [
         [*estimates.row(i), f"{chosen[estimates.arms[i]] / total:.1%}"]
         for i in members[: 2 * _MAX_SHOWN]
     ]
     if front is None or not front.certain:
-        return drawn, _page.table("The front", heads, rows)
+        return figures, _page.table("The front", heads, rows)
     rows = [[*row, front.certain[row[0]]] for row in rows]
     count = Counter(front.certain.values())
     words = (
@@ -223,7 +223,7 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
         f"certainly off it, {count['open']:,} open: {front.left}."
     )
     table = _page.table("The front", [*heads, "certain"], rows)
-    return drawn, f"{table}<p>{_page.text(words)}</p>"
+    return figures, f"{table}<p>{_page.text(words)}</p>"
 
 
 def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
@@ -232,22 +232,22 @@ def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[in
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
     """
     values = estimates.shown
-    inward = objective_set.to_learner_units(values)
-    behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
-    few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
-    others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]
-    near = [*members, *others[:few]]
-    crowd = values[[i for i in others if i not in near]][:, :2]
+    learner_values = objective_set.to_learner_units(values)
+    distances = (learner_values[members][None] - learner_values[:, None]).max(axis=2).min(axis=1)
+    extra = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
+    others = [i for i in np.argsort(distances, kind="stable").tolist() if i not in members]
+    drawn = [*members, *others[:extra]]
+    crowd = values[[i for i in others if i not in drawn]][:, :2]
     x, y = objective_set.names[:2]
     caption = "Arms on offer, as believed, with 95 %; orange: best for some weights"
     caption += "; grey: where others are" if len(crowd) else ""
-    bounds = estimates.intervals[near][:, :2]
+    bounds = estimates.intervals[drawn][:, :2]
     if len(crowd):  # boxes of all would cover each other
         bounds[len(members) :] = np.nan
     return regions(
         caption,
-        [estimates.arms[i] for i in near],
-        values[near][:, :2],
+        [estimates.arms[i] for i in drawn],
+        values[drawn][:, :2],
         bounds,
         x=x,
         y=y,

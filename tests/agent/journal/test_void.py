@@ -15,7 +15,7 @@ from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, R
 from mogro.agent.journal import queue, replay
 from mogro.agent.journal.queue import CommitQueue
 from mogro.agent.journal.snapshots import Snapshots
-from mogro.agent.state.snapshot import write
+from mogro.agent.state.snapshot import write_snapshot
 from mogro.agent.state.state import State
 
 LIVE = (mogro.HalfLife(time=30.0), None)
@@ -45,7 +45,7 @@ def relived(config: AgentConfig, events: list[Event], path: Path) -> bytes:
         assert not isinstance(state.apply(event), Exception)
         while state.learner.observed.due:
             state.apply(PriorLearned(state.learner.observed.evidence()))
-    write(path, state)
+    write_snapshot(path, state)
     return path.read_bytes()
 
 

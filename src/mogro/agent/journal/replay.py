@@ -7,7 +7,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import DamagedSnapshot, JournalError
 from mogro.agent.events import Event, PriorLearned, Voided
 from mogro.agent.journal.tables import Journal
-from mogro.agent.state.snapshot import join
+from mogro.agent.state.snapshot import decode_state
 from mogro.agent.state.state import State
 
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
@@ -23,7 +23,7 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
     if not 0 < position < before:
         return State(config)
     try:
-        state = join(
+        state = decode_state(
             head, blocks, partial(config.restored, types=journal.types), where=journal.path
         )
     except DamagedSnapshot:

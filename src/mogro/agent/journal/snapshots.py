@@ -90,7 +90,7 @@ class Snapshots:
 
     def write_block(self, ledger: Ledger, number: int, key: int) -> None:
         """Write a block under the position of a snapshot, or the key of a draft."""
-        self._journal.write_part(number + 1, key, snapshot.block(ledger, number))
+        self._journal.write_part(number + 1, key, snapshot.encode_block(ledger, number))
 
     def begin(self, state: State, draft: int | None = None) -> None:
         """Begin a snapshot of a state; nothing is written yet.
@@ -105,7 +105,7 @@ class Snapshots:
             since = -draft // KEYS_PER_POSITION
             known = {part - 1: draft for part in self._journal.parts_at(draft)}
         self._next, self._position, self._steps = position + self._every, position, deque()
-        head = snapshot.head(frozen)
+        head = snapshot.encode_head(frozen)
         pieces = [head[start : start + _PIECE] for start in range(0, len(head), _PIECE)]
         for n, piece in enumerate(pieces, 1):
             self._steps.append(partial(write, -n, position, piece))

@@ -48,7 +48,7 @@ VERSION = 9
 _TEXTS = ("ids", "arms", "records", "contexts")
 
 
-def write(path: str | os.PathLike[str], state: State) -> None:
+def write_snapshot(path: str | os.PathLike[str], state: State) -> None:
     """Write a state to a file, without its place in a journal."""
     header, arrays = _head(state)
     header["numbers"] |= {"position": 0, "changes": [], "offers": {}}
@@ -59,34 +59,38 @@ def write(path: str | os.PathLike[str], state: State) -> None:
         file.writelines(pack(header, arrays))
 
 
-def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
-    """Read what :func:`write` wrote; a damaged file is refused with the reason."""
+def read_snapshot(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
+    """Read what :func:`write_snapshot` wrote; a damaged file is refused with the reason."""
     content = Path(path).read_bytes()
-    return join(content, None, partial(config_from_plain, types=types), where=f"at {path}")
+    return decode_state(content, None, partial(config_from_plain, types=types), where=f"at {path}")
 
 
-def head(state: State) -> bytes:
+def encode_head(state: State) -> bytes:
     """Return all of a state but the decisions that it holds."""
     return b"".join(pack(*_head(state)))
 
 
-def block(ledger: Ledger, number: int) -> bytes:
+def encode_block(ledger: Ledger, number: int) -> bytes:
     """Return one block of decisions."""
     start = number * ledger.block_size
     return b"".join(pack({"version": VERSION}, _rows(ledger, start, start + ledger.block_size)))
 
 
-def join(
-    first: bytes, blocks: Iterable[bytes] | None, make: Callable[[Any], AgentConfig], *, where: str
+def decode_state(
+    head: bytes,
+    blocks: Iterable[bytes] | None,
+    make_config: Callable[[Any], AgentConfig],
+    *,
+    where: str,
 ) -> State:
-    """Return the state that :func:`head` and :func:`block` were given; without blocks, one file."""
+    """Return the state of a head and its blocks; without blocks, the head is a whole file."""
     try:
-        header, arrays = unpack(first)
+        header, arrays = unpack(head)
         if header["version"] != VERSION:
             version = str(header["version"])[:40]
             raise ValueError(f"version {version!r} is not known here, only {VERSION}")
         _check_sizes(header["config"], arrays)
-        state = State(make(header["config"]))
+        state = State(make_config(header["config"]))
         if header["block_size"] != state.ledger.block_size:
             raise ValueError(f"its blocks are of {header['block_size']} decisions")
         rows = [arrays] if blocks is None else (unpack(each)[1] for each in blocks)
