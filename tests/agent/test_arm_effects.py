@@ -303,7 +303,7 @@ def test_it_is_learned_again_by_another_configuration() -> None:
 
 
 def test_effects_of_arms_that_nobody_remembers_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mogro.agent.state.state._ARMS", 4)
+    monkeypatch.setattr("mogro.agent.state.state._SPARE_ARMS", 4)
     agent = mogro.Agent(
         [mogro.Objective("click")],
         arms=1,

@@ -164,7 +164,7 @@ def test_others_read_and_write_snapshots_meanwhile(
                 if about[-1] > 0:  # the position of the snapshot itself
                     return
                 assert draft in self._journal.unused_parts()
-                assert draft not in self._journal.unused_parts(kept=1)
+                assert draft not in self._journal.unused_parts(draft_age=1)
                 self._journal.drop_parts([draft])
 
             monkeypatch.setattr(Snapshots, "write_block", and_another)

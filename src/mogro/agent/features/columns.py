@@ -160,26 +160,26 @@ class Vector:
 
     def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the numbers."""
-        wanted, listed = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
-        if not listed or isinstance(value, str | bytes) or len(value) != self.size:
-            raise TypeError(wanted)
-        into[start : start + self.size] = [_finite(number, wanted) for number in value]
+        expected, is_list = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
+        if not is_list or isinstance(value, str | bytes) or len(value) != self.size:
+            raise TypeError(expected)
+        into[start : start + self.size] = [_finite(number, expected) for number in value]
 
 
-def _finite(value: Any, wanted: str) -> float:
+def _finite(value: Any, expected: str) -> float:
     if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
-        raise TypeError(wanted)
+        raise TypeError(expected)
     return float(value)
 
 
-def fit_column(name: str, values: list[Any], most: int) -> Column:
+def fit_column(name: str, values: list[Any], max_values: int) -> Column:
     """Return the column for values of a sample."""
     kinds = {_kind(value) for value in values}
     if len(kinds) != 1 or kinds == {"other"}:
-        some = sorted({type(value).__name__ for value in values})
+        type_names = sorted({type(value).__name__ for value in values})
         raise ValueError(
             f"{name}: expected values of one kind (numbers, strings, lists of strings or lists of "
-            f"numbers), got {some or 'none at all'}"
+            f"numbers), got {type_names or 'none at all'}"
         )
     kind = kinds.pop()
     if kind == "number":
@@ -188,9 +188,9 @@ def fit_column(name: str, values: list[Any], most: int) -> Column:
         constant = spread <= 1e-12 * float(np.abs(numbers).max())
         return Number(float(numbers.mean()), 1.0 if constant else spread)
     if kind == "category":
-        return Category(*_frequent(values, most))
+        return Category(*_frequent(values, max_values))
     if kind == "tags":
-        return Tags(*_frequent(chain.from_iterable(values), most))
+        return Tags(*_frequent(chain.from_iterable(values), max_values))
     sizes = {len(value) for value in values}
     if len(sizes) != 1:
         raise ValueError(f"{name}: expected vectors of one size, got sizes {sorted(sizes)[:5]}")
@@ -210,7 +210,7 @@ def _kind(value: Any) -> str:
     return "other"
 
 
-def _frequent(values: Iterable[str], most: int) -> list[str]:
+def _frequent(values: Iterable[str], max_values: int) -> list[str]:
     """Return the most frequent values, in the order of the alphabet."""
-    times = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
-    return sorted(value for value, _ in times.most_common(most))
+    counts = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
+    return sorted(value for value, _ in counts.most_common(max_values))

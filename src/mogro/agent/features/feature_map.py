@@ -66,8 +66,8 @@ class FeatureMap:
 
     def _checked_pairs(self, pairs: Any) -> tuple[tuple[str, str], ...]:
         """Check which products of columns are wanted."""
-        listed = isinstance(pairs, Sequence) and not isinstance(pairs, str)
-        if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+        is_list = isinstance(pairs, Sequence) and not isinstance(pairs, str)
+        if not is_list or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             raise ValueError(
                 "interactions: expected True, False, or pairs of a column of arms and one of "
                 f"contexts, got {pairs!r}"
@@ -168,8 +168,8 @@ class FeatureMap:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         record = None
         if isinstance(context, Mapping):
-            given, context = context, _encoded(context, self.context, "context")
-            record = record_text(given)
+            context_record, context = context, _encoded(context, self.context, "context")
+            record = record_text(context_record)
         vector = as_floats(context, "context")
         if vector.shape != (self.context_dim,):
             check_shape(vector, "context", (self.context_dim,))
@@ -201,9 +201,9 @@ class FeaturesInContext:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """Return what a policy sees, (..., 1 + A), of arms (..., A)."""
-        seen = with_constant(arms)
-        seen *= self._norms
-        return seen
+        features = with_constant(arms)
+        features *= self._norms
+        return features
 
     def products(self, arms: FloatArray) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A)."""
@@ -325,12 +325,12 @@ def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
     return [name] * side
 
 
-def _encoded(given: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
+def _encoded(records: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
     """Return a record, or several, as numbers."""
     if not isinstance(side, Encoder):
         raise ValueError(f"{name}: expected numbers, because there is no Encoder, got records")
     try:
-        return side(given)
+        return side(records)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -173,7 +173,8 @@ class CommitQueue:
 
     def add_types(self, types: Iterable[type[Any]]) -> None:
         """Know classes that are not mogro's own, of which events are made from now on."""
-        self._journal.types = {**self._journal.types, **{kind.__name__: kind for kind in types}}
+        new_types = {new_type.__name__: new_type for new_type in types}
+        self._journal.types = {**self._journal.types, **new_types}
 
     def versions(self, before: float = math.inf) -> list[AgentConfig]:
         """Return the configurations that the agent had until an event, within :meth:`current`."""
@@ -188,7 +189,7 @@ class CommitQueue:
             versions.append(self._versions[position])
         return versions
 
-    def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> Event:
+    def erase(self, ids: Collection[str], make_event: Callable[[Collection[str]], Event]) -> Event:
         """Let an event happen that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
@@ -196,21 +197,21 @@ class CommitQueue:
         once a snapshot stands for them; if it fails before, it can be repeated.
         """
         self._check_alone()
-        last, known = 0, dict[int, str]()
+        last, mentions = 0, dict[int, str]()
         for _ in range(2):  # so that little is left to search with the lock held
             with self.view() as (state, reader):
-                known.update(find_mentions(reader.rows(last), ids))
+                mentions.update(find_mentions(reader.rows(last), ids))
                 last = state.position
-        with self._transaction() as now:
-            known.update(find_mentions(self._journal.rows(last), ids))
-            event = make(set(known.values()))
-            offers = set(now.ledger.references)
+        with self._transaction() as state:
+            mentions.update(find_mentions(self._journal.rows(last), ids))
+            event = make_event(set(mentions.values()))
+            offers = set(state.ledger.references)
             self.apply(event)
-            gone, position = {*known, *(offers - now.ledger.references.keys())}, now.position
+            unused_offers, position = offers - state.ledger.references.keys(), state.position
         while not self._is_in_snapshot(position):
             self._write_snapshot()
         with self._transaction():
-            self._journal.remove(gone)
+            self._journal.remove({*mentions, *unused_offers})
             self._journal.drop_parts(self._journal.unused_parts())
         time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._lock:
@@ -300,8 +301,8 @@ class CommitQueue:
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
             with self._turn:
-                left = [call for call in calls if not call.done and call is not own_call]
-                self._waiting.extendleft(reversed(left))
+                unfinished = [call for call in calls if not call.done and call is not own_call]
+                self._waiting.extendleft(reversed(unfinished))
             raise
 
     def _take_waiting(self) -> list[PendingCall]:
@@ -315,7 +316,7 @@ class CommitQueue:
     def _transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
         """Hold all locks, with all that is committed in the state; then commit, for some calls."""
         with self._lock:
-            ending = False
+            committing = False
             self._check_open()
             self._uncommitted = []
             try:
@@ -327,10 +328,10 @@ class CommitQueue:
                 if self._uncommitted:
                     first = self.state.position - len(self._uncommitted) + 1
                     self._journal.append(event_rows(first, self._uncommitted))
-                ending = True
+                committing = True
                 self._journal.commit()
             except BaseException as error:
-                if isinstance(error, Exception) or not (ending and self._journal.committed):
+                if isinstance(error, Exception) or not (committing and self._journal.committed):
                     self._undo()
                 else:
                     self._finish(calls)
@@ -343,7 +344,7 @@ class CommitQueue:
         If that takes a snapshot, the lock is taken again once it is read: others would wait.
         """
         self._journal.begin()
-        if not self._catch_up(quickly=True):
+        if not self._catch_up(without_snapshot=True):
             self._journal.rollback()
             self._catch_up()
             self._journal.begin()
@@ -363,23 +364,23 @@ class CommitQueue:
 
     def _carry_out(self, call: PendingCall) -> None:
         call.result = call.error = None
-        before = len(self._uncommitted)
+        events_before = len(self._uncommitted)
         try:
             call.result = call.work()
         except Exception as error:
-            if not self._valid or len(self._uncommitted) > before:
+            if not self._valid or len(self._uncommitted) > events_before:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
-    def _catch_up(self, *, quickly: bool = False) -> bool:
-        """Bring the state to the last event committed; not if that takes a snapshot, quickly."""
-        while (missing := self._apply_new_events()) is not None:
-            if quickly:
+    def _catch_up(self, *, without_snapshot: bool = False) -> bool:
+        """Bring the state to the last event committed; tell whether that was done."""
+        while (missing_position := self._apply_new_events()) is not None:
+            if without_snapshot:
                 return False
             connection = self._connection
             self._restart()
-            if self.state.position < missing and connection == self._journal.connections:
-                raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+            if self.state.position < missing_position and connection == self._journal.connections:
+                raise DamagedJournal(f"{self._journal.path}: event {missing_position} is missing")
         return True
 
     def _apply_new_events(self) -> int | None:

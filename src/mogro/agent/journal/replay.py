@@ -46,14 +46,14 @@ def replay(state: State, position: int, event: Event, voids: Voids, path: str) -
 
     Priors that were learned between an event and its void are learned again, without it.
     """
-    misled = any(void < position < until for void, until in voids.items())
-    skips = position in voids or (misled and isinstance(event, PriorLearned))
-    result = None if skips else state.apply(event)
+    after_void = any(void < position < until for void, until in voids.items())
+    skip = position in voids or (after_void and isinstance(event, PriorLearned))
+    result = None if skip else state.apply(event)
     if isinstance(result, Exception) and not voids:
         raise JournalError(f"{path}: event {position} is refused: {result}")
-    if skips or isinstance(result, Exception):
+    if skip or isinstance(result, Exception):
         state.skip(event)
-    if misled:
+    if after_void:
         state.learn_prior()
 
 

@@ -118,8 +118,8 @@ class SQLiteJournal(Journal):
         As long as others commit it may take up to the timeout; else not longer than somebody needs
         who does not stand still.
         """
-        start = moved = time.monotonic()
-        looked = 0.0
+        start = last_change = time.monotonic()
+        last_look = 0.0
         version: list[Any] | None = None
         while True:
             try:
@@ -129,12 +129,13 @@ class SQLiteJournal(Journal):
                 if not _is_busy(error.__cause__):
                     raise
             now = time.monotonic()
-            if now - looked > _STALLED / 20:
-                looked, before = now, version
+            if now - last_look > _STALLED / 20:
+                last_look, version_before = now, version
                 with suppress(sqlite3.OperationalError):  # after a crash even that may be locked
                     version = self._connection.execute("PRAGMA data_version").fetchall()
-                moved = now if before not in (version, None) else moved  # another after each commit
-            if now - moved > min(_STALLED, self._timeout) or now - start > self._timeout:
+                if version_before not in (version, None):  # another after each commit
+                    last_change = now
+            if now - last_change > min(_STALLED, self._timeout) or now - start > self._timeout:
                 raise JournalUnavailable(
                     f"{self.path}: locked for {now - start:.1f} s by {self._holder()}"
                 )

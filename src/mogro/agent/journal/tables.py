@@ -157,8 +157,8 @@ class Journal(ABC):
         try:
             yield
         except tuple(self._ERRORS) as error:
-            kind = next(kind for cause, kind in self._ERRORS.items() if isinstance(error, cause))
-            raise kind(f"{self.path}: {error}") from error
+            types = (ours for theirs, ours in self._ERRORS.items() if isinstance(error, theirs))
+            raise next(types)(f"{self.path}: {error}") from error
 
     def _find(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
@@ -173,8 +173,8 @@ class Journal(ABC):
                     " ON CONFLICT (name) DO NOTHING",
                     *(name, VERSION, json.dumps(config)),
                 )
-            known = "SELECT name, number, version, config FROM mogro_agents ORDER BY 2"
-            agents = {row[0]: row[1:] for row in self._execute(known)} if self._has_tables() else {}
+            query = "SELECT name, number, version, config FROM mogro_agents ORDER BY 2"
+            agents = {row[0]: row[1:] for row in self._execute(query)} if self._has_tables() else {}
             self.commit()
         except BaseException:
             self.rollback()
@@ -211,27 +211,27 @@ class Journal(ABC):
             yield from rows
             after = rows[-1][0] if rows else after
 
-    def _rows(self, after: int, most: int) -> list[Row]:
+    def _rows(self, after: int, limit: int) -> list[Row]:
         return self._query(
             "SELECT position, event, checksum FROM mogro_events"
             " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-            *(self._agent, after, most),
+            *(self._agent, after, limit),
         )
 
     def read(
         self,
         after: int,
-        wanted: Callable[[int, str], bool] | None = None,
+        is_wanted: Callable[[int, str], bool] | None = None,
         *,
         evidence: bool = True,
     ) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order.
 
-        Only those that are ``wanted``, by position and kind. Without ``evidence``, which a state
-        does not look at, decisions take less time to read.
+        Only those that ``is_wanted`` picks, by position and kind. Without ``evidence``, which a
+        state does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if wanted is None or wanted(row[0], event_kind(row)):
+            if is_wanted is None or is_wanted(row[0], event_kind(row)):
                 yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
@@ -289,10 +289,10 @@ class Journal(ABC):
         """Let a snapshot count, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
-    def unused_parts(self, kept: int = 0) -> set[tuple[int, int]]:
+    def unused_parts(self, draft_age: int = 0) -> set[tuple[int, int]]:
         """Return parts of earlier snapshots that the last one, or another to come, does not use.
 
-        Drafts of the last ``kept`` events are not among them: somebody may be writing them.
+        Drafts of the last ``draft_age`` events are not among them: somebody may be writing them.
         """
         index = self.index()
         versions = self._query(
@@ -302,7 +302,7 @@ class Journal(ABC):
                 self._agent,
                 FIRST_LIST,
                 index.position,
-                -KEYS_PER_POSITION * (index.position + 1 - kept),
+                -KEYS_PER_POSITION * (index.position + 1 - draft_age),
             ),
         )
         return {(part, position) for part, position in versions} - set(index.parts)
@@ -317,8 +317,8 @@ class Journal(ABC):
 
     def list_to_delete(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
-        counts = f"part <= {FIRST_LIST} AND position <= {self.index().position} LIMIT 1"
-        for part, position, content in self._parts(counts):
+        condition = f"part <= {FIRST_LIST} AND position <= {self.index().position} LIMIT 1"
+        for part, position, content in self._parts(condition):
             return part, position, json.loads(content)
         return None
 
@@ -371,11 +371,11 @@ def checksum(position: int, content: bytes) -> int:
 
 def find_mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield positions of events about decisions of some ids, with the id of each."""
-    wanted = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
+    pattern = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
     for position, content, _ in rows:
-        if wanted.search(content):
-            plain = json.loads(content.partition(b"\n")[0])
-            id = plain.get("decision", plain).get("id")
+        if pattern.search(content):
+            fields = json.loads(content.partition(b"\n")[0])
+            id = fields.get("decision", fields).get("id")
             if id in ids:
                 yield position, id
 
