@@ -700,7 +700,7 @@ class Agent:
         With a half-life in time, as of the latest time that the agent was told.
         """
         with self._store.current():
-            return self.config.objective_set.named(self._state.learner.effective)
+            return self.config.objective_set.named(self._state.learner.observation_weights)
 
     def estimate(
         self,
@@ -895,11 +895,11 @@ class Agent:
 
     def __repr__(self) -> str:
         with self._store.current():
-            return views.text(self._state)
+            return views.agent_text(self._state)
 
     def _repr_html_(self) -> str:
         with self._store.current():
-            return views.html(self._state)
+            return views.agent_html(self._state)
 
     @property
     def weights(self) -> dict[str, float] | None:
@@ -1299,7 +1299,7 @@ class Agent:
         try:
             if now is not None and self._clock is not None and self._state.time == -math.inf:
                 check_first_time(time, self._clock())
-            check_step(time, self._state.time, self.config.step, by_caller=now is not None)
+            check_step(time, self._state.time, self.config.max_time_step, by_caller=now is not None)
         except ImplausibleTime:
             self._refused_times += 1
             raise

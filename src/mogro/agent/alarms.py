@@ -18,12 +18,12 @@ from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
-_CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about
+_FALSE_ALARM_RATE = 1e-5  # of an alarm without a cause, each time that one looks, about
 _LATE_SHARE = 0.05  # share of rewards that came after their window
 _RECENT = 100  # decisions
 _SPANS = (100, 1000)  # decisions over which rewards may drift
 _MIN_DECISIONS = 20  # fewer are not enough to say anything
-_MAX_QUIET = 200  # decisions without a reward, where it may take any time
+_MAX_SILENT = 200  # decisions without a reward, where it may take any time
 _STANDARD_ERRORS = 3.0  # of an interval of a rate
 _NOT_CHOSEN_HERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
 _UNKNOWN_SHARE = 0.05  # of the last decisions had a value that the encoder does not know
@@ -73,7 +73,7 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
     before = has_reward[: len(has_reward) - silent]
     if not len(before):
         if state.objective_set.defaults[m] is not None or silent < (
-            _MAX_QUIET if timeless else _MIN_DECISIONS
+            _MAX_SILENT if timeless else _MIN_DECISIONS
         ):
             return None  # with a default, none at all may be what is usual
         message = (
@@ -83,7 +83,8 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
     share = float(before.mean())
     least = float(rate_interval(share, len(before), _STANDARD_ERRORS)[0])
     expected = -silent * math.log1p(-min(least, 0.5))  # a share of 1 tells no more than one of 0.5
-    if expected <= -math.log(_CHANCE) or (timeless and silent < max(_MAX_QUIET, len(before) / 2)):
+    too_few = timeless and silent < max(_MAX_SILENT, len(before) / 2)
+    if expected <= -math.log(_FALSE_ALARM_RATE) or too_few:
         return None
     message = (
         f"{name}: no reward for the last {silent} decisions, where {share:.0%} had one before; see "
@@ -225,6 +226,6 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
 
 def _is_significant(sum: float, variance: float, largest: float) -> bool:
     """Tell whether a sum of independent terms, of mean 0 and bounded, is no chance."""
-    log_chance = -math.log(_CHANCE / 2)
+    log_chance = -math.log(_FALSE_ALARM_RATE / 2)
     linear_term = largest * log_chance / 3
     return abs(sum) > linear_term + math.sqrt(linear_term**2 + 2 * log_chance * variance) + 1e-9

@@ -152,7 +152,7 @@ class AgentConfig:
     @cached_property
     def windowed(self) -> bool:
         """Whether some objective has a window."""
-        return self.objective_set.nearest < math.inf
+        return self.objective_set.shortest_window < math.inf
 
     @cached_property
     def timed(self) -> bool:
@@ -192,12 +192,12 @@ class AgentConfig:
         return Spending(self.budgets, self.objective_set)
 
     @cached_property
-    def correction(self) -> float:
+    def correction_time(self) -> float:
         """How long after its window a value still corrects what was learned."""
         return math.inf if self.correct_within is None else self.correct_within
 
     @cached_property
-    def step(self) -> float:
+    def max_time_step(self) -> float:
         """How far a time may be from the latest so far."""
         if self.max_step is not None:
             return self.max_step

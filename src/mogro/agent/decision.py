@@ -136,7 +136,7 @@ class Decision:
         inputs = self._inputs
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
-        arm, _ = inputs.arms.arm(inputs.arms.ids.index(self.arm))
+        arm, _ = inputs.arms.arm_features(inputs.arms.ids.index(self.arm))
         return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
 
     @property
@@ -269,7 +269,7 @@ def make_decision(
         arms.features if arms.version is None else arms,
         inputs.beliefs,
         step=inputs.step,
-        rng=_reused_generator(config.seed, _key(id, request)),
+        rng=_reused_generator(config.seed, _random_key(id, request)),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
@@ -292,7 +292,7 @@ def decision_event(
 ) -> Decided:
     """Return the event of a choice."""
     arms, index, uniform = inputs.arms, int(choice.arm), bool(choice.uniform)
-    policy_features, learner_features = arms.arm(index)
+    policy_features, learner_features = arms.arm_features(index)
     record, context = arms.records(index)
     return Decided(
         id,
@@ -326,7 +326,7 @@ def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Requ
     return request._replace(subject=subject, constraints=constraints), held_out
 
 
-def _key(id: str, request: Request) -> str:
+def _random_key(id: str, request: Request) -> str:
     """Return what random numbers follow from, beside the seed."""
     return f"subject {request.subject}" if request.unchecked.sticky else id
 
@@ -343,7 +343,7 @@ def _baseline_decision(
         if baseline not in arms.ids:
             raise ValueError(f"baseline: expected the id of an eligible arm, got {baseline!r}")
     uniform = baseline not in arms.ids
-    rng = decision_generator(config.seed, _key(id, request))
+    rng = decision_generator(config.seed, _random_key(id, request))
     index = int(rng.integers(len(arms))) if uniform else arms.ids.index(baseline)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[index]
     priced = _baseline_budget_record(state, learner, inputs, index, request.time)
@@ -400,7 +400,7 @@ def make_inputs(
     learned = learner.beliefs()
     arms, beliefs = learner.beliefs_about(arms, learned, state.pending_by_arm)
     explore = terms = None
-    if request.constraints is not None and _rest_on_observations(request, learner):
+    if request.constraints is not None and _constraints_are_informed(request, learner):
         feasible = request.constraints.are_met(arms.features, beliefs, config.objective_set)
         arms = arms if feasible.all() else arms.subset(feasible)
     if accounts is None:
@@ -429,7 +429,7 @@ def make_inputs(
     )
 
 
-def _rest_on_observations(request: Request, learner: Learner) -> bool:
+def _constraints_are_informed(request: Request, learner: Learner) -> bool:
     """Tell whether estimates of the constrained objectives rest on observations."""
     assert request.constraints is not None
     informed = np.broadcast_to(learner.observed.informed, learner.observed.objectives)

@@ -104,7 +104,7 @@ def _reasons(
     if not isinstance(inputs, DecisionInputs):
         return {}
     arms, theta = inputs.arms, inputs.learned.theta
-    difference = arms.arm(chosen)[1] - arms.arm(rival)[1]
+    difference = arms.arm_features(chosen)[1] - arms.arm_features(rival)[1]
     contributions = (theta.sum(axis=0) if weights is None else weights @ theta) * difference
     names = arms.view.features.names
     order = np.argsort(-np.abs(contributions), kind="stable")

@@ -26,7 +26,7 @@ _MAX_SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
 _NOT_DRAWN = "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
-_RARE = ("missing", "late", "unmet", "withdrawn")
+_RARE_STATUSES = ("missing", "late", "unmet", "withdrawn")
 
 
 def make_parts(
@@ -54,7 +54,7 @@ def make_parts(
     """
     held = HeldDecisions(state)
     arms, front_table = _arms(held, estimates, front)
-    log_warnings = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
+    log_warnings = [_NOT_DRAWN] if len(held) and not held.has_flag(UNIFORM).any() else []
     arms_note = _NO_ARMS if last is None else _arms_note(last)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
@@ -87,7 +87,7 @@ class HeldDecisions:
         rows, self.objective_set = state.ledger.live(), state.objective_set
         self.block = block = state.ledger.gather(rows)
         self.arms = Counter(state.ledger.arms[row] for row in rows.tolist())
-        timed = len(rows) > 0 and bool(self.has(TIMED).all())
+        timed = len(rows) > 0 and bool(self.has_flag(TIMED).all())
         clock = block.time if timed else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
         periods = _page.periods(float(low), float(high), timed=timed)
@@ -99,15 +99,15 @@ class HeldDecisions:
             self.rewards,
             pending=block.state == PENDING,
             times=block.time,
-            held_out=self.has(HOLDOUT),
-            observed=self.has(OBSERVED),
+            held_out=self.has_flag(HOLDOUT),
+            observed=self.has_flag(OBSERVED),
             subjects=block.subject,
         )
 
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def has(self, flag: int) -> BoolArray:
+    def has_flag(self, flag: int) -> BoolArray:
         """Tell which decisions have a flag."""
         return np.asarray(self.block.flags & flag > 0)
 
@@ -123,11 +123,11 @@ class HeldDecisions:
         if not len(self):
             return "No decision has been made yet."
         if self.lifts:
-            held_out = self.has(HOLDOUT).mean()
+            held_out = self.has_flag(HOLDOUT).mean()
             gains = "; ".join(lift.gain for lift in self.lifts)
             return f"The agent against the baseline: {gains}, by {n}, {held_out:.0%} held out."
         columns = zip(self.objective_set.names, self.rewards.T, strict=True)
-        means = [f"{name} {_text(mean_interval(column))}" for name, column in columns]
+        means = [f"{name} {_mean_text(mean_interval(column))}" for name, column in columns]
         advice = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {advice}"
 
@@ -142,18 +142,18 @@ class HeldDecisions:
 
 def _objectives(held: HeldDecisions) -> str:
     counts = [held.status(m) for m in range(len(held.objective_set))]
-    rare_kinds = [kind for kind in _RARE if any(count[kind] for count in counts)]
+    rare_kinds = [kind for kind in _RARE_STATUSES if any(count[kind] for count in counts)]
     kinds = ["pending", "learned", "defaulted", *rare_kinds]
     rows = []
     for m, objective in enumerate(held.objective_set.objectives):
         description = [objective.name, objective.direction, f"{objective.unit:g}"]
-        mean = _text(mean_interval(held.rewards[:, m]))
+        mean = _mean_text(mean_interval(held.rewards[:, m]))
         rows.append([*description, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
 
 
-def _text(mean: ConfidenceInterval) -> str:
+def _mean_text(mean: ConfidenceInterval) -> str:
     return "nothing yet" if np.isnan(mean.value) else str(mean)
 
 
@@ -164,7 +164,7 @@ def _lift(held: HeldDecisions) -> str:
     rows = [
         [
             lift.objective,
-            *map(_text, (lift.difference, lift.agent, lift.baseline)),
+            *map(_mean_text, (lift.difference, lift.agent, lift.baseline)),
             *(f"{agent:,} and {baseline:,}" for agent, baseline in (lift.decisions, lift.subjects)),
         ]
         for lift in held.lifts
@@ -182,9 +182,9 @@ def _arms_note(last: Decision) -> str:
 
 def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
-    kinds, held_out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
+    kinds, held_out = {"": np.ones(len(held), dtype=np.bool_)}, held.has_flag(HOLDOUT)
     if held_out.any():
-        kinds = {"agent": ~held_out & ~held.has(OBSERVED), "baseline": held_out}
+        kinds = {"agent": ~held_out & ~held.has_flag(OBSERVED), "baseline": held_out}
     figures = []
     for name, column in zip(held.objective_set.names, values.T, strict=True):
         series = [held.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()]
@@ -208,7 +208,7 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
     on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
     members = np.flatnonzero(on_front).tolist()
     if len(held.objective_set) > 1:
-        figures += _picture(held.objective_set, estimates, members)
+        figures += _draw_arms(held.objective_set, estimates, members)
     heads = ["best for some weights", *held.objective_set.names, "chosen"]
     rows = [
         [*estimates.row(i), f"{chosen[estimates.arms[i]] / total:.1%}"]
@@ -220,13 +220,13 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
     count = Counter(front.certain.values())
     words = (
         f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
-        f"certainly off it, {count['open']:,} open: {front.left}."
+        f"certainly off it, {count['open']:,} open: {front.progress}."
     )
     table = _page.table("The front", [*heads, "certain"], rows)
     return figures, f"{table}<p>{_page.text(words)}</p>"
 
 
-def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
+def _draw_arms(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
     """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
 
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
@@ -259,7 +259,7 @@ def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[in
 def _exploration(held: HeldDecisions) -> str:
     series = []
     for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
-        flags = np.where(held.has(HOLDOUT), np.nan, 100.0 * held.has(flag))
+        flags = np.where(held.has_flag(HOLDOUT), np.nan, 100.0 * held.has_flag(flag))
         series.append(held.series(label, flags)._replace(low=None, high=None))
     return lines("Decisions that were not greedy", series, x=held.label, y="% of decisions")
 

@@ -62,7 +62,7 @@ class Constraints(NamedTuple):
         What nobody can know yet, of an arm that was never seen, keeps every bound if estimates are
         enough (certainty 0.5).
         """
-        values, bounds, errors = self._compared(arms, beliefs, objective_set)
+        values, bounds, errors = self._bounded_estimates(arms, beliefs, objective_set)
         z = NormalDist().inv_cdf(self.certainty)
         if z:
             values = values - z * errors
@@ -77,7 +77,7 @@ class Constraints(NamedTuple):
 
     def certainty_of(self, arm: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet) -> float:
         """Return the least probability with which an arm (d,) keeps a bound."""
-        values, bounds, errors = self._compared(arm[None], beliefs, objective_set)
+        values, bounds, errors = self._bounded_estimates(arm[None], beliefs, objective_set)
         pairs = zip((values - bounds)[0].tolist(), errors[0].tolist(), strict=True)
         return min(NormalDist().cdf(margin / e) if e else float(margin >= 0) for margin, e in pairs)
 
@@ -85,7 +85,7 @@ class Constraints(NamedTuple):
         """Return the bounded objectives, with 1 for lower bounds and -1 for upper ones."""
         return [(name, 1.0) for name in self.at_least] + [(name, -1.0) for name in self.at_most]
 
-    def _compared(
+    def _bounded_estimates(
         self, arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return estimates of arms, (K, B), what they are to be at least, (B,), standard errors.

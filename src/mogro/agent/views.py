@@ -17,7 +17,7 @@ from mogro.beliefs import Beliefs
 from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
 
-_LEAST = 1e-12  # a variance, in units of the noise
+_LEAST_VARIANCE = 1e-12  # a variance, in units of the noise
 _ROUNDING = 1e-9
 
 
@@ -55,7 +55,7 @@ class Front:
         return bool(self.certain) and "open" not in self.certain.values()
 
     @property
-    def left(self) -> str:
+    def progress(self) -> str:
         """How much is left to learn, in words."""
         count = sum(state == "open" for state in self.certain.values())
         text = f"{count} of {len(self.certain)} arms are open" if count else "nothing left to learn"
@@ -73,7 +73,8 @@ class Front:
             ]
             for i in order
         ]
-        return "\n".join([_page.text_table(heads, rows), *([self.left] if self.certain else [])])
+        table = _page.text_table(heads, rows)
+        return f"{table}\n{self.progress}" if self.certain else table
 
     __repr__ = __str__
 
@@ -161,7 +162,7 @@ def certain_front(
     deviations = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
     certainty = front_confidence(
         learner.observed,
-        np.stack([arms.arm(index)[1] for index in range(len(arms))]),
+        np.stack([arms.arm_features(index)[1] for index in range(len(arms))]),
         noise=check_noise(deviations, len(names)) / np.abs(config.objective_set.scale),
         delta=1 - confidence,
         effective=True,
@@ -182,7 +183,7 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     z = student_quantile(LEVEL, np.maximum(learner.observed.free, 1))
     student = np.stack([values - z * errors, values + z * errors], axis=-1)
     rates = rate_interval(
-        values, 1 / np.maximum(variances, _LEAST), student_quantile(LEVEL, np.inf)
+        values, 1 / np.maximum(variances, _LEAST_VARIANCE), student_quantile(LEVEL, np.inf)
     )
     intervals = np.where(_are_rates(learner, config)[:, None], rates, student)
     return Estimates(arms.ids, values, errors, objective_set.names, intervals)
@@ -195,7 +196,11 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
     """
     posterior, objective_set = learner.observed, config.objective_set
     scale, offset = objective_set.scale, objective_set.offset
-    n, y, y2 = learner.effective, posterior.b[:, 0], posterior.y2  # feature 0 is the constant
+    n, y, y2 = (
+        learner.observation_weights,
+        posterior.b[:, 0],
+        posterior.y2,
+    )  # feature 0 is the constant
     total = scale * y + offset * n
     squares = scale**2 * y2 + 2 * scale * offset * y + offset**2 * n
     sums_match = np.abs(total - squares) <= _ROUNDING * (n + np.abs(offset) * n)
@@ -203,12 +208,12 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
     return np.asarray((n > 0) & sums_match & within)
 
 
-def text(state: State) -> str:
+def agent_text(state: State) -> str:
     """Describe an agent in a few lines."""
     return _heading(state) + "\n" + _page.text_table(*_objectives(state))
 
 
-def html(state: State) -> str:
+def agent_html(state: State) -> str:
     """Describe an agent for a notebook."""
     return f"<p>{_page.text(_heading(state))}</p>" + _page.table("Objectives", *_objectives(state))
 
@@ -236,7 +241,7 @@ def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
     rows = []
     for m, objective in enumerate(objective_set.objectives):
         window = "" if objective.window is None else f"{objective.window:g}"
-        observations = f"{learner.effective[m]:.6g}"
+        observations = f"{learner.observation_weights[m]:.6g}"
         deviation = f"{noise[m]:.3g}" if learner.noise_is_known[m] else ""
         unit = f"{objective.unit:g}"
         rows.append([objective.name, objective.direction, unit, window, observations, deviation])

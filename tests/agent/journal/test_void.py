@@ -154,7 +154,7 @@ def test_others_read_and_write_snapshots_meanwhile(
                 return state
 
             monkeypatch.setattr(queue, "last_state", slowly)
-            other._store._valid = False
+            other._store._state_is_valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
             write = Snapshots.write_block
 

@@ -92,7 +92,7 @@ class ArmSet:
         features.flags.writeable = False
         return features
 
-    def arm(self, index: int) -> tuple[FloatArray, FloatArray]:
+    def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
         if self.version is None or self._columns is not None:
             policy_features = self.features[index]
@@ -130,7 +130,7 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
-    def lists(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
+    def has_same_arms(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
         """Tell whether all arms, also those that are not eligible, are these, seen so."""
         if ids is not self._ids or view is not self.view:
             return False
@@ -144,8 +144,8 @@ class ArmSet:
         """Return what is written down of all arms, also of those that are not eligible."""
         version = self.version
         if version is not None:
-            version.written = version.written or make_offer(self._ids, self._raw)
-            return version.written
+            version.offer = version.offer or make_offer(self._ids, self._raw)
+            return version.offer
         records = None if self._records is None else [record_text(each) for each in self._records]
         return make_offer(self._ids, self._raw, records)
 
@@ -211,12 +211,12 @@ class ArmReader:
         contextless = context is None and feature_map.context is None
         view = feature_map.without_context if contextless else feature_map.in_context(context)
         if isinstance(arms, Catalogue):
-            arm_set = _registered(arms, features, view)
+            arm_set = _read_catalogue(arms, features, view)
         else:
-            arm_set = self._listed(arms, features, view)
-        return arm_set if eligible is None else arm_set.subset(_mask(eligible, len(arm_set)))
+            arm_set = self._read_listing(arms, features, view)
+        return arm_set if eligible is None else arm_set.subset(_read_mask(eligible, len(arm_set)))
 
-    def _listed(
+    def _read_listing(
         self,
         arms: Iterable[str] | Mapping[str, Any],
         features: Features | None,
@@ -233,7 +233,7 @@ class ArmReader:
         if rows.shape != (len(ids), view.features.dim):
             check_shape(rows, "features", (len(ids), view.features.dim))
         last_set = self._last
-        if records is None and last_set is not None and last_set.lists(ids, rows, view):
+        if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
             return last_set
         arm_set = ArmSet(ids, rows.astype(np.float64), view, records=records)
         _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
@@ -265,7 +265,7 @@ def _read_features(
     return as_floats(rows, "features"), records
 
 
-def _registered(arms: Catalogue, features: Features | None, view: FeaturesInContext) -> ArmSet:
+def _read_catalogue(arms: Catalogue, features: Features | None, view: FeaturesInContext) -> ArmSet:
     """Return the arms of a catalogue."""
     if features is not None:
         raise ValueError("features: expected None, because a catalogue has features")
@@ -299,7 +299,7 @@ def _check_size(features: FloatArray, rows: FloatArray, view: FeaturesInContext)
         )
 
 
-def _mask(eligible: ArrayLike, arms: int) -> BoolArray:
+def _read_mask(eligible: ArrayLike, arms: int) -> BoolArray:
     mask = np.asarray(eligible)
     if mask.dtype != np.bool_ or mask.shape != (arms,):
         raise ValueError(

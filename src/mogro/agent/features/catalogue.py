@@ -91,7 +91,7 @@ class CatalogueVersion:
         self.ids = ids
         self.features = features
         self._index = index
-        self.written: Offer | None = None  # once somebody has made it
+        self.offer: Offer | None = None  # once somebody has made it
 
     def best(self, direction: FloatArray, eligible: BoolArray | None) -> IntArray:
         """Return where the best arms for a direction (d,) stand, in ascending order."""

@@ -23,7 +23,7 @@ class Column(Protocol):
     def names(self, name: str) -> list[str]:
         """Return what these numbers are called."""
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the numbers of a value that is not missing over zeros, from an index on."""
 
 
@@ -51,12 +51,12 @@ class Number:
         """Return its name."""
         return [name]
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the number of a value."""
-        into[start] = (_finite(value, "a number") - self.mean) / self.std
+        numbers[start] = (_finite(value, "a number") - self.mean) / self.std
 
 
-class _Listed:
+class _KnownValues:
     """Known values: one number for each, 1 where it is given."""
 
     def __init__(self, *values: str | int) -> None:
@@ -82,7 +82,7 @@ class _Listed:
     def __getnewargs_ex__(self) -> tuple[tuple[str | int, ...], dict[str, Any]]:
         return self.values, {}
 
-    def _mark(self, value: Any, into: list[float], start: int) -> None:
+    def _mark(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for a value that is known; any other leaves zeros."""
         if isinstance(value, np.integer) or (
             self._type is int and isinstance(value, float) and value.is_integer()
@@ -92,7 +92,7 @@ class _Listed:
             raise TypeError("a string" if self._type is str else "an integer")
         index = self._index.get(value)
         if index is not None:
-            into[start + index] = 1.0
+            numbers[start + index] = 1.0
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.values == other.values
@@ -104,7 +104,7 @@ class _Listed:
         return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
 
 
-class Category(_Listed):
+class Category(_KnownValues):
     """One of some values; zeros for any other, and for a missing one.
 
     Examples
@@ -115,12 +115,12 @@ class Category(_Listed):
     [[0.0, 1.0], [0.0, 0.0]]
     """
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for the value."""
-        self._mark(value, into, start)
+        self._mark(value, numbers, start)
 
 
-class Tags(_Listed):
+class Tags(_KnownValues):
     """Any number of some values; others are left out.
 
     Examples
@@ -130,12 +130,12 @@ class Tags(_Listed):
     [0.0, 1.0]
     """
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for each of the values."""
         if not isinstance(value, Sequence | Set | np.ndarray) or isinstance(value, str | bytes):
             raise TypeError("a list of tags")
         for tag in value:
-            self._mark(tag, into, start)
+            self._mark(tag, numbers, start)
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class Vector:
         """Return a name for each."""
         return [f"{name}[{index}]" for index in range(self.size)]
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the numbers."""
         expected, is_list = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
         if not is_list or isinstance(value, str | bytes) or len(value) != self.size:
             raise TypeError(expected)
-        into[start : start + self.size] = [_finite(number, expected) for number in value]
+        numbers[start : start + self.size] = [_finite(number, expected) for number in value]
 
 
 def _finite(value: Any, expected: str) -> float:

@@ -113,9 +113,9 @@ class Encoder:
             if _is_missing(value):
                 continue
             try:
-                column.put(value, numbers, self.slices[name].start)
-            except TypeError as wanted:
-                raise ValueError(f"{name}: expected {wanted}, got {value!r}") from None
+                column.write(value, numbers, self.slices[name].start)
+            except TypeError as expected:
+                raise ValueError(f"{name}: expected {expected}, got {value!r}") from None
         return numbers
 
     @classmethod
@@ -172,7 +172,7 @@ def record_text(record: Record) -> str:
     >>> record_text({"age": np.float32(31), "tags": {"b", "a"}})
     '{"age":31.0,"tags":["a","b"]}'
     """
-    return _dump({name: value for name, value in record.items() if not _is_missing(value)})
+    return _to_json({name: value for name, value in record.items() if not _is_missing(value)})
 
 
 def as_record(text: str | None) -> dict[str, Any] | None:
@@ -193,7 +193,7 @@ def _plain_value(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__}: expected what an encoder takes, got {value!r}")
 
 
-_dump = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
+_to_json = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
 
 
 def read_records(records: Any) -> list[Record] | None:

@@ -272,24 +272,24 @@ class PosteriorInContext:
 
     def __init__(
         self,
-        whole: FrozenPosterior,
+        posterior: FrozenPosterior,
         view: FeaturesInContext,
         arms: Callable[[], FloatArray] | None = None,
     ) -> None:
-        self._whole, self._view, self._arms = whole, view, arms
-        self.version = whole.version
+        self._posterior, self._view, self._arms = posterior, view, arms
+        self.version = posterior.version
 
     @property
     def n(self) -> FloatArray:
         """Weight of the observations, (G,)."""
         features = self._view.features
         share = 1.0 if self._arms is None else (1 + features.dim) / features.size
-        return np.asarray(share * self._whole.n)
+        return np.asarray(share * self._posterior.n)
 
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """``W U``, (G, p, 1 + A): a root of ``U' S U``."""
-        W = self._whole.W
+        W = self._posterior.W
         if self._arms is not None:
             deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
             if deviations.max() > UNSEEN:
@@ -299,7 +299,7 @@ class PosteriorInContext:
     @property
     def noise(self) -> FloatArray:
         """Variances of the rewards around the estimates, (M,)."""
-        return self._whole.noise
+        return self._posterior.noise
 
 
 def with_constant(arms: FloatArray) -> FloatArray:

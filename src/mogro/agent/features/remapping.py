@@ -39,7 +39,7 @@ class Remapping:
         self._contexts = _side_matrix(old.context, new.context)
 
     @cached_property
-    def _whole(self) -> tuple[FloatArray, BoolArray]:
+    def _products(self) -> tuple[FloatArray, BoolArray]:
         """The map of all products, (p', p), and which rows of it take some that there are not."""
         products = np.kron(self._contexts, self._arms)[self.new.product_mask.ravel()]
         old_products = self.old.product_mask.ravel()
@@ -49,7 +49,7 @@ class Remapping:
     @property
     def matrix(self) -> FloatArray:
         """T, (p', p): sums of the old features z become sums of ``T z``."""
-        return self._whole[0]
+        return self._products[0]
 
     @property
     def new_columns(self) -> BoolArray:

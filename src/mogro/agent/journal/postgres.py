@@ -55,12 +55,12 @@ class PostgresJournal(Journal):
         Seconds to wait for a lock, or for a server that is starting again.
     """
 
-    _WORDS = {  # noqa: RUF012
+    _COLUMN_TYPES = {  # noqa: RUF012
         "serial": "INTEGER GENERATED ALWAYS AS IDENTITY",
         "bytes": "BYTEA",
         "clustered": "",
     }
-    _READ = (  # it is in nobody's way, however long it takes
+    _BEGIN_READ = (  # it is in nobody's way, however long it takes
         "SET idle_in_transaction_session_timeout = 0;"
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     )
@@ -90,8 +90,8 @@ class PostgresJournal(Journal):
         path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
         super().__init__(path, name, config, timeout=timeout)
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
-        self._with_retry(lambda: super(PostgresJournal, self)._find(name, config))
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
+        self._with_retry(lambda: super(PostgresJournal, self)._find_agent(name, config))
 
     def begin(self) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""

@@ -81,7 +81,7 @@ class CommitQueue:
         self._leader: int | None = None  # the thread that carries out all that wait
         self._batching: int | None = None  # the thread that carries out several calls as one
         self.state = State(config)
-        self._valid = False  # else the state is to be read from the journal
+        self._state_is_valid = False  # else the state is to be read from the journal
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
         self._uncommitted: list[Event] = []  # applied in this round
@@ -141,11 +141,11 @@ class CommitQueue:
 
     def apply(self, event: Event) -> Any:
         """Let an event happen to the state, for ``work``; return what the state says of it."""
-        self._valid = False  # if it fails in the middle
+        self._state_is_valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
             self._uncommitted.append(event)
-        self._valid = True
+        self._state_is_valid = True
         return result
 
     @contextmanager
@@ -257,7 +257,7 @@ class CommitQueue:
             if find_voids(self._journal, state.position):
                 return False
             replay_all(state, self._journal, voids, position)
-            self.state, self._valid = state, False  # until the event is applied
+            self.state, self._state_is_valid = state, False  # until the event is applied
             self.apply(Voided(position))
             self._snapshots.begin(state, draft)
             self._snapshots.step(sys.maxsize)
@@ -295,7 +295,7 @@ class CommitQueue:
                 calls += self._take_waiting()
                 for call in calls:
                     self._carry_out(call)
-                self._snapshots.keep_up(state)
+                self._snapshots.advance(state)
         except Exception as error:
             for call in calls or self._take_waiting():
                 call.error, call.done = error, True
@@ -332,11 +332,11 @@ class CommitQueue:
                 self._journal.commit()
             except BaseException as error:
                 if isinstance(error, Exception) or not (committing and self._journal.committed):
-                    self._undo()
+                    self._roll_back()
                 else:
-                    self._finish(calls)
+                    self._mark_done(calls)
                 raise
-            self._finish(calls)
+            self._mark_done(calls)
 
     def _take_lock(self) -> None:
         """Take the lock of all, and bring the state to the last event committed.
@@ -350,14 +350,14 @@ class CommitQueue:
             self._journal.begin()
             self._catch_up()
 
-    def _finish(self, calls: Sequence[PendingCall]) -> None:
+    def _mark_done(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
         self._uncommitted = []
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         if self._uncommitted:
-            self._valid = False
+            self._state_is_valid = False
             self._uncommitted = []
         self._snapshots.cancel()
         self._journal.rollback()
@@ -368,7 +368,7 @@ class CommitQueue:
         try:
             call.result = call.work()
         except Exception as error:
-            if not self._valid or len(self._uncommitted) > events_before:
+            if not self._state_is_valid or len(self._uncommitted) > events_before:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
@@ -378,7 +378,7 @@ class CommitQueue:
             if without_snapshot:
                 return False
             connection = self._connection
-            self._restart()
+            self._reload()
             if self.state.position < missing_position and connection == self._journal.connections:
                 raise DamagedJournal(f"{self._journal.path}: event {missing_position} is missing")
         return True
@@ -392,7 +392,7 @@ class CommitQueue:
         came from, where it was not on the disk yet.
         """
         state, journal = self.state, self._journal
-        if not self._valid:
+        if not self._state_is_valid:
             return 0
         for position, event in journal.read(state.position, evidence=False):
             if self._connection != journal.connections:
@@ -401,12 +401,12 @@ class CommitQueue:
                 return state.position + 1
             if isinstance(event, Voided) and event.position not in self._voids:
                 return 0
-            self._valid = False  # if it fails in the middle
+            self._state_is_valid = False  # if it fails in the middle
             replay(state, position, event, self._voids, journal.path)
-            self._valid = True
+            self._state_is_valid = True
         return None if self._connection == journal.connections else 0
 
-    def _restart(self) -> None:
+    def _reload(self) -> None:
         """Begin with the last snapshot, or with nothing."""
         journal = self._journal
         self._connection = journal.connections
@@ -415,8 +415,8 @@ class CommitQueue:
             self._voids = find_voids(journal, state.position)
             if not self._voids or not 0 < state.position < journal.index().position:
                 break  # else others have gone on: there is one without the event
-        self._snapshots.follow(state.position)
-        self.state, self._valid = state, True
+        self._snapshots.restart_from(state.position)
+        self.state, self._state_is_valid = state, True
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from mogro._validation import IntArray
-from mogro.agent.journal.tables import FIRST_LIST, KEYS_PER_POSITION, Journal, SnapshotIndex
+from mogro.agent.journal.tables import FIRST_DELETIONS, KEYS_PER_POSITION, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
@@ -62,7 +62,7 @@ class Snapshots:
         """Whether there is something to write or to delete."""
         return bool(self._steps)
 
-    def follow(self, position: int) -> None:
+    def restart_from(self, position: int) -> None:
         """Know of a snapshot at a position, which somebody has left; some events may have to go."""
         self._next = position + self._every
         self.cancel()
@@ -72,7 +72,7 @@ class Snapshots:
         self._position = 0
         self._steps = deque([self._delete_events])
 
-    def keep_up(self, state: State) -> None:
+    def advance(self, state: State) -> None:
         """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
         if not self._position and state.position >= self._next:
             last_started = self._journal.last_started()  # somebody else may have taken one
@@ -118,10 +118,10 @@ class Snapshots:
         deleted_until, released = last.deleted_until, state.ledger.released
         if released is not None:  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
-            unneeded, deleted_until = _unneeded(frozen, deleted_until).tolist(), position - 1
+            unneeded, deleted_until = _unneeded_events(frozen, deleted_until).tolist(), position - 1
             for n, start in enumerate(range(0, len(unneeded), _MAX_LISTED)):
                 content = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
-                self._steps.append(partial(write, FIRST_LIST - n, position, content))
+                self._steps.append(partial(write, FIRST_DELETIONS - n, position, content))
         self._steps.append(
             partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted_until))
         )
@@ -146,7 +146,7 @@ class Snapshots:
             self._steps.append(self._delete_events)
 
 
-def _unneeded(state: State, deleted_until: int) -> IntArray:
+def _unneeded_events(state: State, deleted_until: int) -> IntArray:
     """Return positions of events that a snapshot of a state can stand for, in order.
 
     Those of dropped decisions, and of all after a position but what held decisions refer to. The

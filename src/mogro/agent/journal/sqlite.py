@@ -42,8 +42,8 @@ class SQLiteJournal(Journal):
     """
 
     connections = 1
-    _WORDS = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
-    _READ = "BEGIN"
+    _COLUMN_TYPES = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
+    _BEGIN_READ = "BEGIN"
     _ERRORS = {  # noqa: RUF012
         sqlite3.ProgrammingError: JournalError,
         sqlite3.OperationalError: JournalUnavailable,
@@ -58,7 +58,7 @@ class SQLiteJournal(Journal):
             raise JournalError(f"{path}: no such file; to create it, give the objectives")
         super().__init__(path, name, config, timeout=timeout)
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         self._execute(f"PRAGMA page_size = {_PAGE}")  # of a new file
         # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
         ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
@@ -68,7 +68,7 @@ class SQLiteJournal(Journal):
         for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
             self._execute(f"PRAGMA {setting}")
         self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
-        super()._find(name, config)
+        super()._find_agent(name, config)
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""

@@ -33,7 +33,7 @@ Row = tuple[int, bytes, int]  # position, event, checksum
 
 VERSION = 4  # of the tables, and of events and snapshots in them
 ROWS = 4096  # events read at a time
-FIRST_LIST = -1_000_000  # parts from here on down list events
+FIRST_DELETIONS = -1_000_000  # parts from here on down list events
 KEYS_PER_POSITION = 1 << 20  # of drafts
 
 _TABLES = (
@@ -85,8 +85,8 @@ class Journal(ABC):
     config: dict[str, Any]  # of the agent when it was created, as JSON can hold it
     types: Mapping[str, type[Any]]  # of which events are made, by their names
     _agent = 0  # its number; none yet
-    _WORDS: ClassVar[dict[str, str]]  # of this kind of database, for the tables
-    _READ: ClassVar[str]  # begins a transaction that sees nothing that comes later
+    _COLUMN_TYPES: ClassVar[dict[str, str]]  # of this kind of database, for the tables
+    _BEGIN_READ: ClassVar[str]  # begins a transaction that sees nothing that comes later
     _ERRORS: ClassVar[dict[type[Exception], type[JournalError]]]  # its own, and what they are
 
     def __init__(
@@ -95,7 +95,7 @@ class Journal(ABC):
         self.path, self._timeout = path, timeout
         self._connect()
         try:
-            self._find(name, config)
+            self._find_agent(name, config)
         except BaseException:
             self.close()
             raise
@@ -121,7 +121,7 @@ class Journal(ABC):
         """Return the journal by another connection, to read it as it is now, and close it then."""
         other = copy.copy(self)
         other._connect()
-        other._execute(self._READ)
+        other._execute(self._BEGIN_READ)
         other.index()  # from here on it sees nothing that comes later
         return other
 
@@ -160,13 +160,13 @@ class Journal(ABC):
             types = (ours for theirs, ours in self._ERRORS.items() if isinstance(error, theirs))
             raise next(types)(f"{self.path}: {error}") from error
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
         self.begin()
         try:
             if config is not None and not self._has_tables():
                 for statement in _TABLES:
-                    self._execute(statement.format(**self._WORDS))
+                    self._execute(statement.format(**self._COLUMN_TYPES))
             if config is not None:
                 self._execute(
                     "INSERT INTO mogro_agents (name, version, config) VALUES (?, ?, ?)"
@@ -300,7 +300,7 @@ class Journal(ABC):
             " AND position <= ? AND (position > 0 OR position > ?)",
             *(
                 self._agent,
-                FIRST_LIST,
+                FIRST_DELETIONS,
                 index.position,
                 -KEYS_PER_POSITION * (index.position + 1 - draft_age),
             ),
@@ -317,7 +317,7 @@ class Journal(ABC):
 
     def list_to_delete(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
-        condition = f"part <= {FIRST_LIST} AND position <= {self.index().position} LIMIT 1"
+        condition = f"part <= {FIRST_DELETIONS} AND position <= {self.index().position} LIMIT 1"
         for part, position, content in self._parts(condition):
             return part, position, json.loads(content)
         return None

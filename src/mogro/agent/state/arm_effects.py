@@ -40,11 +40,11 @@ class ArmEffects:
     def __init__(self, size: int, objectives: int) -> None:
         self.ratios = np.full(objectives, _evidence.START)  # k
         self.sums: dict[str, FloatArray] = {}  # (M, 2 + p): n, s_y, s_x; never changed
-        self._nothing = np.zeros((objectives, 2 + size))
+        self._zeros = np.zeros((objectives, 2 + size))
 
     def copy(self) -> "ArmEffects":
         """Return effects that go on by themselves."""
-        other = ArmEffects(self._nothing.shape[1] - 2, len(self.ratios))
+        other = ArmEffects(self._zeros.shape[1] - 2, len(self.ratios))
         other.ratios, other.sums = self.ratios, self.sums.copy()
         return other
 
@@ -61,7 +61,7 @@ class ArmEffects:
         """Take over what :meth:`save_state` of equal effects gave, to the bit."""
         arms = texts_from_array(arrays["effects.arms"])
         sums = arrays["effects.sums"].astype(np.float64)
-        check_shape(sums, "effects.sums", (len(arms), *self._nothing.shape))
+        check_shape(sums, "effects.sums", (len(arms), *self._zeros.shape))
         check_shape(arrays["effects.ratios"], "effects.ratios", self.ratios.shape)
         self.sums = dict(zip(arms, sums, strict=True))
         self.ratios = arrays["effects.ratios"].astype(np.float64)
@@ -75,9 +75,9 @@ class ArmEffects:
     ) -> None:
         """Let a posterior learn values of an arm (p,), by objective."""
         for m, value in observations:
-            observation, weights = self._alone(arm, x, m, value), self._only(m)
+            observation, weights = self._observation(arm, x, m, value), self._weights(m)
             posterior.update(observation[:-1], observation[-1] * weights, weights)
-            self._count(arm, x, m, value, 1.0)
+            self._add_to_sums(arm, x, m, value, 1.0)
 
     def unlearn(
         self,
@@ -88,28 +88,28 @@ class ArmEffects:
     ) -> None:
         """Take values of an arm (p,) out of a posterior that has learned them."""
         for m, value in observations:
-            self._count(arm, x, m, value, -1.0)
-            observation, weights = self._alone(arm, x, m, value)[None], self._only(m)[None]
+            self._add_to_sums(arm, x, m, value, -1.0)
+            observation, weights = self._observation(arm, x, m, value)[None], self._weights(m)[None]
             posterior.learn(observation[:, :-1], observation[:, -1:] * weights, -weights)
 
-    def _only(self, m: int) -> FloatArray:
+    def _weights(self, m: int) -> FloatArray:
         """Return weights (M,) of an observation of one objective."""
         return np.asarray(1.0 * (np.arange(len(self.ratios)) == m))
 
-    def _alone(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
+    def _observation(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
         """Return an observation of theta alone, (p + 1,): features and reward."""
-        n, s_y, *_ = sums = self.sums.get(arm, self._nothing)[m]
+        n, s_y, *_ = sums = self.sums.get(arm, self._zeros)[m]
         total = n + self.ratios[m]
         observation = np.append(x - sums[2:] / total, value - s_y / total)
         return np.asarray(observation * np.sqrt(total / (total + 1)))
 
-    def _count(self, arm: str, x: FloatArray, m: int, value: float, sign: float) -> None:
-        sums = self.sums.get(arm, self._nothing).copy()
+    def _add_to_sums(self, arm: str, x: FloatArray, m: int, value: float, sign: float) -> None:
+        sums = self.sums.get(arm, self._zeros).copy()
         sums[m] += sign * np.concatenate([[1.0, value], x])
         self.sums[arm] = sums
 
     def _all_sums(self) -> FloatArray:
-        return np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+        return np.array([*self.sums.values()]).reshape(-1, *self._zeros.shape)
 
     def _stacked(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of all arms, (arms, M), and their sums (x, y), (arms, M, p + 1)."""
@@ -159,20 +159,20 @@ def with_effects(beliefs: Beliefs) -> Beliefs:
     M = beliefs.theta.shape[0]
     theta = np.hstack([beliefs.theta, np.eye(M), np.zeros((M, 2 * M))])
     observed, expected = beliefs.observed, beliefs.expected
-    return Beliefs(theta, _WithErrors(observed, M, 1), _WithErrors(expected, M, 2))
+    return Beliefs(theta, _WithEffects(observed, M, 1), _WithEffects(expected, M, 2))
 
 
-class _WithErrors:
+class _WithEffects:
     """What is known of arms, and of effects whose standard errors are columns of theirs."""
 
-    def __init__(self, whole: FrozenPosterior, objectives: int, index: int) -> None:
-        self._whole, self._objectives, self._index = whole, objectives, index
-        self.version, self.n, self.noise = whole.version, whole.n, whole.noise
+    def __init__(self, posterior: FrozenPosterior, objectives: int, index: int) -> None:
+        self._posterior, self._objectives, self._index = posterior, objectives, index
+        self.version, self.n, self.noise = posterior.version, posterior.n, posterior.noise
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (M, r + 1, d + 3 M)."""
-        W, M = self._whole.W, self._objectives
+        W, M = self._posterior.W, self._objectives
         padded = np.zeros((M, W.shape[1] + 1, W.shape[2] + 3 * M))
         padded[:, :-1, : W.shape[2]] = W
         objective_indices = np.arange(M)

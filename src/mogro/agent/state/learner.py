@@ -32,7 +32,7 @@ from mogro.posterior import Posterior
 from mogro.priors import Prior
 
 _ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
-_MAX_SINGLE = 256  # decisions that are kept one by one, more of them as a sum
+_MAX_ONE_BY_ONE = 256  # decisions that are kept one by one, more of them as a sum
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
@@ -87,9 +87,9 @@ class Learner:
         self.observed = Posterior(size, len(first_conditions), prior=prior)
         self.effects = ArmEffects(size, len(first_conditions)) if arm_effects else None
         self.cache = ExplorationCache()
-        self._period = (half_life.updates or half_life.time) if half_life else None
-        self._by_number = half_life is not None and half_life.updates is not None
-        self._by_time = half_life is not None and half_life.updates is None
+        self._half_life = (half_life.updates or half_life.time) if half_life else None
+        self._decays_by_number = half_life is not None and half_life.updates is not None
+        self._decays_by_time = half_life is not None and half_life.updates is None
         # To which weights refer: the latest time seen, or the last decision that was learned from.
         self.latest = -math.inf
         self._explores = explores
@@ -107,7 +107,7 @@ class Learner:
         return self.observed.theta
 
     @property
-    def effective(self) -> FloatArray:
+    def observation_weights(self) -> FloatArray:
         """Weight of the observations of every objective, (M,)."""
         return np.broadcast_to(self.observed.n, (self.observed.objectives,))
 
@@ -119,13 +119,13 @@ class Learner:
     @property
     def noise_is_known(self) -> BoolArray:
         """Which objectives, (M,), have more observations than there are parameters."""
-        return np.asarray(self.effective > self.observed.dim)
+        return np.asarray(self.observation_weights > self.observed.dim)
 
     def continue_from(self, before: "Learner", learned: IntArray, now: float) -> None:
         """Let weights refer to the same as before; else to the last decision learned, or now."""
         self.latest = now
-        if self._by_number:
-            last = before.latest if before._by_number else -math.inf
+        if self._decays_by_number:
+            last = before.latest if before._decays_by_number else -math.inf
             self.latest = max(last, float(learned.max(initial=-1)))
 
     def beliefs(self) -> Beliefs:
@@ -168,42 +168,42 @@ class Learner:
         other.pending = self.pending.copy()
         return other
 
-    def decays_until(self, now: float | None) -> bool:
+    def decays_until(self, now: float) -> bool:
         """Tell whether something fades until a time."""
-        return now is not None and self._by_time and now > self.latest and self.latest > -math.inf
+        return self._decays_by_time and -math.inf < self.latest < now
 
     def advance(self, now: float) -> None:
         """Let everything fade until a time."""
-        if not self._by_number:
-            self._fade(now)
+        if not self._decays_by_number:
+            self._decay_to(now)
 
-    def _fade(self, latest: float) -> None:
+    def _decay_to(self, latest: float) -> None:
         """Let weights refer to a time, or a decision, if that is a later one."""
         if latest <= self.latest:
             return
-        if self._period is not None and self.latest > -math.inf:
-            factor = 0.5 ** ((latest - self.latest) / self._period)
+        if self._half_life is not None and self.latest > -math.inf:
+            factor = 0.5 ** ((latest - self.latest) / self._half_life)
             self.observed.decay(factor)
-            if self._by_time:
+            if self._decays_by_time:
                 self.pending.decay(factor)
         self.latest = latest
 
     def weights(self, numbers: Any, times: Any) -> Any:
         """Return how much observations of decisions count now: of one, or (n,)."""
-        if self._period is None or self.latest == -math.inf:
+        if self._half_life is None or self.latest == -math.inf:
             return np.ones(np.shape(times))
-        moments = np.minimum(numbers if self._by_number else times, self.latest)
-        return 0.5 ** ((self.latest - moments) / self._period)
+        moments = np.minimum(numbers if self._decays_by_number else times, self.latest)
+        return 0.5 ** ((self.latest - moments) / self._half_life)
 
     def _weight(self, number: int, time: float) -> float:
         """Return how much an observation of a decision counts, once it is learned."""
-        if self._by_number:
-            self._fade(number)
+        if self._decays_by_number:
+            self._decay_to(number)
         return float(self.weights(number, time))
 
     def _pending_weights(self, times: Any) -> Any:
         """Return how much decisions count that are in flight: in full, or as time goes by."""
-        return self.weights(times, times) if self._by_time else np.ones(np.shape(times))
+        return self.weights(times, times) if self._decays_by_time else np.ones(np.shape(times))
 
     def add_pending(self, number: int, x: FloatArray, time: float) -> None:
         """Count a decision (p,) of a time and a number that is now in flight for every objective.
@@ -212,7 +212,7 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = float(self._pending_weights(time)) if self._by_time else 1.0
+        weight = float(self._pending_weights(time)) if self._decays_by_time else 1.0
         self.pending.add(number, x if weight == 1 else math.sqrt(weight) * x)
 
     def learn(
@@ -228,7 +228,7 @@ class Learner:
 
         None stands for all of them. What was in flight has arrived.
         """
-        if mask is None and self._period is None and self.effects is None:
+        if mask is None and self._half_life is None and self.effects is None:
             self.observed.update(x, values)
         else:
             self._observe(x, values, mask, number, time, arm)
@@ -245,8 +245,8 @@ class Learner:
             return
         rows = np.flatnonzero(learned.any(axis=1))
         if len(rows) > _ONE_BY_ONE and self.effects is None:
-            if self._by_number:
-                self._fade(float(numbers[rows].max()))
+            if self._decays_by_number:
+                self._decay_to(float(numbers[rows].max()))
             weights = self.weights(numbers[rows], times[rows])[:, None] * learned[rows]
             self.observed.learn(x[rows], values[rows], weights)
         else:
@@ -364,8 +364,8 @@ class PendingDecisions:
     """
 
     def __init__(self, size: int, objectives: int) -> None:
-        self._nothing: FloatArray = np.zeros((objectives, size, size))
-        self._sums: FloatArray = self._nothing  # of x x', (M, p, p); never changed
+        self._zeros: FloatArray = np.zeros((objectives, size, size))
+        self._sums: FloatArray = self._zeros  # of x x', (M, p, p); never changed
         self._summed = [0] * objectives  # decisions in these
         self._recent: dict[int, FloatArray] = {}  # the last ones, by number; not in the sums yet
 
@@ -394,7 +394,7 @@ class PendingDecisions:
     def add(self, number: int, x: FloatArray) -> None:
         """Add a decision (p,) for every objective; its features must not change any more."""
         self._recent[number] = x
-        if len(self._recent) > _MAX_SINGLE:
+        if len(self._recent) > _MAX_ONE_BY_ONE:
             self._set(self.V, self.counts)
 
     def _set(self, sums: FloatArray, counts: list[int]) -> None:
@@ -409,7 +409,7 @@ class PendingDecisions:
         changes = zip(self.counts, signs.sum(axis=1).tolist(), strict=True)
         counts = [count + change for count, change in changes]
         if not any(counts):
-            self._set(self._nothing, counts)
+            self._set(self._zeros, counts)
             return
         change_of_sums = outer_sums(np.broadcast_to(x, (len(signs), *x.shape)), signs * weights)
         sums = self.V + change_of_sums
@@ -452,8 +452,8 @@ class ExpectedPosterior:
     def __init__(self, observed: Posterior, pending: PendingDecisions) -> None:
         self._observed, self._pending = observed, pending.copy()
         self.version = observed.version
-        self._more = np.array(pending.counts[: observed.n.shape[-1]], dtype=np.float64)
-        self.n = observed.n + self._more
+        self._counts = np.array(pending.counts[: observed.n.shape[-1]], dtype=np.float64)
+        self.n = observed.n + self._counts
 
     @property
     def noise(self) -> FloatArray:
@@ -463,4 +463,4 @@ class ExpectedPosterior:
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (G, p, p)."""
-        return self._observed.root_with(self._pending.V[: len(self._more)], self._more)
+        return self._observed.root_with(self._pending.V[: len(self._counts)], self._counts)

@@ -178,7 +178,7 @@ class State:
         self.counters.observed += event.observed
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
-        end = made + (self.objective_set.nearest if event.active else self.config.timeout)
+        end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, number, row)
         block, i = self.ledger.readable(row)
@@ -235,7 +235,7 @@ class State:
     def _has_all_rewards(self, event: events.Rewarded, block: Block, i: int) -> bool:
         """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
         return (
-            self.objective_set.at_once
+            self.objective_set.final_on_arrival
             and event.values.keys() == self.objective_set.index.keys()
             and not any(block.state[i].tolist())  # all are PENDING, which is 0
             and block.start.item(i) < math.inf
@@ -262,7 +262,7 @@ class State:
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         states, start = block.state[i].tolist(), block.start.item(i)
         rewards = Rewards(states, block.values[i].tolist(), block.stamps[i].tolist(), start)
-        received = receive(objective_set, rewards, event, self.time, self.config.correction)
+        received = receive(objective_set, rewards, event, self.time, self.config.correction_time)
         block.stamps[i] = received.stamps
         timely_states = states.copy()
         if start < math.inf:

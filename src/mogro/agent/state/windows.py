@@ -72,7 +72,7 @@ class Windows:
 def find_windows(ledger: Ledger, objective_set: ObjectiveSet, activation_timeout: float) -> Windows:
     """Find out when the windows of all decisions close."""
     windows = Windows()
-    if min(objective_set.nearest, activation_timeout) == math.inf:
+    if min(objective_set.shortest_window, activation_timeout) == math.inf:
         return windows
     rows = ledger.pending()
     block = ledger.gather(rows)
