@@ -46,12 +46,7 @@ from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
-from mogro.agent.imported_log import (
-    ImportedLog,
-    check_consistent,
-    import_events,
-    read_imported_log,
-)
+from mogro.agent.imported_log import ImportedLog, check_consistent, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
@@ -703,11 +698,7 @@ class Agent:
             return self.config.objective_set.named(self._state.learner.observation_weights)
 
     def estimate(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
+        self, arms: Arms, features: Features | None = None, *, context: Context | None = None
     ) -> views.Estimates:
         """Return what is believed of arms, with intervals of 95 %, in the user's units.
 
@@ -793,11 +784,7 @@ class Agent:
         return make_log(state, journal_rows, max_arms=max_arms, rewards=rewards)
 
     def export(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        max_arms: int = 1000,
-        rewards: Rewards = "learned",
+        self, folder: str | os.PathLike[str], *, max_arms: int = 1000, rewards: Rewards = "learned"
     ) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         target = folder_or_file(folder, "folder")
@@ -832,10 +819,7 @@ class Agent:
             file.write(page.encode("utf-8", "backslashreplace"))
 
     def report_parts(
-        self,
-        *,
-        confidence: float | None = None,
-        noise: float | Mapping[str, float] | None = None,
+        self, *, confidence: float | None = None, noise: float | Mapping[str, float] | None = None
     ) -> dict[str, str]:
         """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
         with self._store.current():

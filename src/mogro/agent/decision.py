@@ -25,12 +25,7 @@ from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
 from mogro.choice import Choice, choose
-from mogro.exploration import (
-    ExplorationCache,
-    ExplorationContext,
-    arms_to_test,
-    needed_exploration,
-)
+from mogro.exploration import ExplorationCache, ExplorationContext, arms_to_test, needed_exploration
 from mogro.policies import LinearPolicy
 
 UNKNOWN_PROPENSITY = math.nan, math.nan  # of a decision made elsewhere, and its error
@@ -516,9 +511,4 @@ def _reused_generator(seed: int, id: str) -> np.random.Generator:
 def _random_state(seed: int, id: str, purpose: str) -> Any:
     key = f"{purpose} {seed} {id}".encode("utf-8", "surrogatepass")
     words = np.frombuffer(blake2b(key).digest(), np.uint64, 4)
-    return {
-        "bit_generator": "SFC64",
-        "state": {"state": words},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
+    return {"bit_generator": "SFC64", "state": {"state": words}, "has_uint32": 0, "uinteger": 0}

@@ -36,9 +36,8 @@ class ObjectiveSet:
         if len(self.index) != len(self.names):
             raise ValueError(f"objectives: expected different names, got {list(self.names)}")
         signs = [1.0 if objective.direction == "max" else -1.0 for objective in objectives]
-        self.slopes = tuple(
-            s * objective.unit for s, objective in zip(signs, objectives, strict=True)
-        )
+        units = [objective.unit for objective in objectives]
+        self.slopes = tuple(sign * unit for sign, unit in zip(signs, units, strict=True))
         self.offsets = tuple(objective.offset for objective in objectives)
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
@@ -62,9 +61,8 @@ class ObjectiveSet:
         # Nothing has a window or a condition: every value is final when it comes.
         unconditional = all(condition is None for condition in self.conditions)
         self.final_on_arrival = self.shortest_window == math.inf and unconditional
-        self.limits = tuple(
-            LARGEST * objective.unit for objective in objectives
-        )  # of values, from the offset
+        # Of values, from the offset.
+        self.limits = tuple(LARGEST * objective.unit for objective in objectives)
 
     def __len__(self) -> int:
         return len(self.names)

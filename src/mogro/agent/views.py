@@ -194,13 +194,9 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
 
     Of these alone the sum is that of the squares, but for values that happen to balance.
     """
-    posterior, objective_set = learner.observed, config.objective_set
-    scale, offset = objective_set.scale, objective_set.offset
-    n, y, y2 = (
-        learner.observation_weights,
-        posterior.b[:, 0],
-        posterior.y2,
-    )  # feature 0 is the constant
+    scale, offset = config.objective_set.scale, config.objective_set.offset
+    n, posterior = learner.observation_weights, learner.observed
+    y, y2 = posterior.b[:, 0], posterior.y2  # the first feature is the constant
     total = scale * y + offset * n
     squares = scale**2 * y2 + 2 * scale * offset * y + offset**2 * n
     sums_match = np.abs(total - squares) <= _ROUNDING * (n + np.abs(offset) * n)

@@ -23,12 +23,7 @@ from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
-from mogro.agent.state.block import (
-    COUNTED,
-    FREE,
-    IMPORTED,
-    Block,
-)
+from mogro.agent.state.block import COUNTED, FREE, IMPORTED, Block
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Closing, Learner
 from mogro.agent.state.ledger import Ledger
@@ -75,9 +70,8 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
-        self._prepared_learner: tuple[float, Learner, Closing | None] | None = (
-            None  # see learner_at
-        )
+        # For a time, with what closes until then: see learner_at.
+        self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
         """Let something happen, and return what it was.
