@@ -32,7 +32,7 @@ from benchmarks.postgres import server
 from mogro.agent.errors import JournalUnavailable
 from mogro.agent.events import Decided, Event, Rewarded
 from mogro.agent.journal import open_journal
-from mogro.agent.state.snapshot import read, write
+from mogro.agent.state.snapshot import read_snapshot, write_snapshot
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class Checker:
         self.folder = folder
         with opened(path) as agent:
             agent.save(folder / "state")
-        self.state = State(read(folder / "state", ()).config)
+        self.state = State(read_snapshot(folder / "state", ()).config)
         self.position = 0
         self.decided: Counter[str] = Counter()
         self.rewarded: Counter[str] = Counter()
@@ -142,7 +142,7 @@ class Checker:
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(self.decided[visit] > 1 for visit in made)
         report.repeated += sum(self.rewarded[visit] > 1 for visit in given)
-        write(self.folder / "fold", self.state)
+        write_snapshot(self.folder / "fold", self.state)
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")

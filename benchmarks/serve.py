@@ -106,7 +106,7 @@ def run_server(place: str) -> None:
 
     async def nothing(request: Request) -> Response:
         service.access.authenticate(request)
-        await read_body(request, max_bytes=10**6, seconds=10.0)
+        await read_body(request, max_bytes=10**6, max_seconds=10.0)
         return Response(b"{}", media_type="application/json")
 
     whole = make_app(service)

@@ -300,11 +300,11 @@ def test_it_is_learned_again_by_another_configuration() -> None:
     effects = agent._state.learner.effects
     assert effects is not None
     counted = sum(sums[0, 0] for sums in effects.sums.values())
-    assert counted == agent._state.learner.effective[0] == 100
+    assert counted == agent._state.learner.observation_weights[0] == 100
 
 
 def test_effects_of_arms_that_nobody_remembers_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mogro.agent.state.state._ARMS", 4)
+    monkeypatch.setattr("mogro.agent.state.state._SPARE_ARMS", 4)
     agent = mogro.Agent(
         [mogro.Objective("click")],
         arms=1,

@@ -99,7 +99,7 @@ def test_the_agents_own_clock_is_believed_after_a_pause_of_up_to_a_year() -> Non
 def test_what_a_step_is_measured_by() -> None:
     def step(*objectives: mogro.Objective, **options: object) -> float:
         agent = mogro.Agent(objectives, arms=1, seed=0, **options)  # type: ignore[arg-type]
-        return agent.config.step
+        return agent.config.max_time_step
 
     hour = mogro.Objective("a", window=3600.0)
     assert step(hour, SALE, half_life=mogro.HalfLife(time=1e9)) == 100 * 3600.0

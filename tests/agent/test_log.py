@@ -401,7 +401,7 @@ def test_decisions_that_differ_under_one_id(tmp_path: Path, column: str) -> None
 def test_a_log_is_learned_in_several_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mogro.agent.agent._LEARNED_AT_ONCE", 7)
+    monkeypatch.setattr("mogro.agent.agent._DECISIONS_PER_COMMIT", 7)
     old = mogro.Agent(OBJECTIVES, arms=3, seed=1, prior=mogro.priors.Flat())
     traffic(old)
     with mogro.Agent.open(

@@ -239,7 +239,7 @@ def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
 def test_the_page_says_what_is_certain_and_what_the_agent_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "_FRESH", 0.0)
+    monkeypatch.setattr(pages, "_CACHE_SECONDS", 0.0)
     agent = {
         "arms": 2,
         "objectives": [{"name": "a"}, {"name": "b"}],

@@ -22,7 +22,7 @@ from mogro.service.service import Service
 
 @pytest.fixture(autouse=True)
 def _look_at_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys_module, "_LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(keys_module, "_REFRESH_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -46,12 +46,7 @@ from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
-from mogro.agent.imported_log import (
-    ImportedLog,
-    check_consistent,
-    import_events,
-    read_imported_log,
-)
+from mogro.agent.imported_log import ImportedLog, check_consistent, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
@@ -72,14 +67,14 @@ from mogro.agent.request import (
     read_time,
 )
 from mogro.agent.state.counters import Outcome, Reconfiguration
-from mogro.agent.state.snapshot import read, write
+from mogro.agent.state.snapshot import read_snapshot, write_snapshot
 from mogro.agent.state.state import LockedState, State
 from mogro.agent.top_decisions import check_top_ids, make_top_decisions
 from mogro.priors import Fixed
 
 T = TypeVar("T")
 
-_LEARNED_AT_ONCE = 500  # decisions of a log with one commit
+_DECISIONS_PER_COMMIT = 500  # of a log that is learned
 
 
 class Agent:
@@ -196,7 +191,7 @@ class Agent:
         **settings: Unpack[Settings],
     ) -> None:
         config = AgentConfig(objectives, arms=arms, seed=seed, **settings)
-        self._begin(LockedState(State(config)), clock, on_event)
+        self._initialise(LockedState(State(config)), clock, on_event)
 
     @classmethod
     def load(
@@ -224,8 +219,8 @@ class Agent:
             With the reason.
         """
         agent = cls.__new__(cls)
-        state = read(folder_or_file(path, "path"), types)
-        agent._begin(LockedState(state), clock, on_event)
+        state = read_snapshot(folder_or_file(path, "path"), types)
+        agent._initialise(LockedState(state), clock, on_event)
         return agent
 
     @classmethod
@@ -300,10 +295,10 @@ class Agent:
             raise ValueError(f"objectives: expected some beside {sorted(options)}, got None")
         config = None if objectives is None else AgentConfig(objectives, **options)
         agent = cls.__new__(cls)
-        every = count(snapshot_every, "snapshot_every")
-        journal, first = open_journal(path, name, config, types=types, timeout=timeout)
-        queue = CommitQueue(journal, first, snapshot_every=every)
-        agent._begin(queue, clock, on_event)
+        events_between = count(snapshot_every, "snapshot_every")
+        journal, initial_config = open_journal(path, name, config, types=types, timeout=timeout)
+        queue = CommitQueue(journal, initial_config, snapshot_every=events_between)
+        agent._initialise(queue, clock, on_event)
         if config is not None:
             try:
                 with queue.current():
@@ -385,9 +380,9 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*question, activate, subject, sticky))
-        return self._store.perform(self._decide, id, asked)
+        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        request = self._read(UncheckedRequest(*arguments, activate, subject, sticky))
+        return self._store.perform(self._decide, id, request)
 
     def decide_top(
         self,
@@ -422,10 +417,10 @@ class Agent:
         ['b', 'a']
         """
         check_new_id(id)
-        wanted = count(top, "top")
-        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*question, activate, subject))
-        return self._store.perform(self._decide_top, id, asked, wanted)
+        size = count(top, "top")
+        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        request = self._read(UncheckedRequest(*arguments, activate, subject))
+        return self._store.perform(self._decide_top, id, request, size)
 
     def probabilities(
         self,
@@ -452,10 +447,10 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        question = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        asked = self._read(UncheckedRequest(*question), written=False)
+        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        request = self._read(UncheckedRequest(*arguments), with_offer=False)
         with self._store.current():
-            state, request = self._state, self._read_again(asked, written=False)
+            state, request = self._state, self._recheck(request, with_offer=False)
             inputs = make_inputs(state, state.learner_at(request.time), request)
             return compute_propensities(inputs, state.config)
 
@@ -508,34 +503,34 @@ class Agent:
         --------
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
-        >>> made = agent.observe({"a": [1.0], "b": [2.0]}, arm="a", rewards={"sales": 3.0})
+        >>> decision = agent.observe({"a": [1.0], "b": [2.0]}, arm="a", rewards={"sales": 3.0})
         >>> agent.observations
         {'sales': 1.0}
         """
         check_new_id(id)
-        chance = None if propensity is None else share(propensity, "propensity")
-        if chance == 0:
+        probability = None if propensity is None else share(propensity, "propensity")
+        if probability == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
-        received = {} if rewards is None else rewards
-        self._by_latest_config(read_rewards, received, "rewards")
-        asked = self._read(UncheckedRequest(arms, features, context, eligible, now))
-        if type(arm) is not str or arm not in asked.arms.ids:
+        reward_values = {} if rewards is None else rewards
+        self._by_latest_config(read_rewards, reward_values, "rewards")
+        request = self._read(UncheckedRequest(arms, features, context, eligible, now))
+        if type(arm) is not str or arm not in request.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
-        def make() -> Decision:
-            state, request = self._state, self._read_again(asked)
-            values = read_rewards(state.config, received, "rewards")
+        def work() -> Decision:
+            state, current = self._state, self._recheck(request)
+            values = read_rewards(state.config, reward_values, "rewards")
             if id is not None and id in state.ledger.rows:
                 decision = decision_records.decision_from_ledger(state, id)
             else:
-                decision = decision_records.observed_decision(state, id, request, arm, chance)
-                self._write_offer(request.offer)
+                decision = decision_records.observed_decision(state, id, current, arm, probability)
+                self._write_offer(current.offer)
                 self._commit(decision.event)
             if values:
-                self._commit(Rewarded(decision.id, values, request.time))
+                self._commit(Rewarded(decision.id, values, current.time))
             return decision
 
-        return self._store.perform(make)
+        return self._store.perform(work)
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision made with ``activate=False`` is really shown.
@@ -674,7 +669,7 @@ class Agent:
         >>> import mogro
         >>> old = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> for x in (0.0, 1.0) * 50:
-        ...     made = old.observe({"a": [x]}, arm="a", rewards={"sales": 2 * x})
+        ...     decision = old.observe({"a": [x]}, arm="a", rewards={"sales": 2 * x})
         >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.to_prior(weight=0.1))
         >>> new.theta.round(1)
         array([[2.]])
@@ -682,15 +677,16 @@ class Agent:
         weight = between(weight, "weight", 0, LARGEST, closed="(]")
         with self._store.current():
             observed = self._state.learner.observed
-            least = weight / np.einsum("...ii->...i", observed.S).max(axis=0)
-            return Fixed(least.tolist(), mean=observed.theta.tolist())
+            precisions = weight / np.einsum("...ii->...i", observed.S).max(axis=0)
+            return Fixed(precisions.tolist(), mean=observed.theta.tolist())
 
     @property
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
         with self._store.current():
-            held, done = len(self._state.ledger), self._state.ledger.done
-            return asdict(self._state.counters) | {"pending": held - done, "completed": done}
+            ledger, completed = self._state.ledger, self._state.ledger.done
+            counts = {"pending": len(ledger) - completed, "completed": completed}
+            return asdict(self._state.counters) | counts
 
     @property
     def observations(self) -> dict[str, float]:
@@ -699,14 +695,10 @@ class Agent:
         With a half-life in time, as of the latest time that the agent was told.
         """
         with self._store.current():
-            return self.config.objective_set.named(self._state.learner.effective)
+            return self.config.objective_set.named(self._state.learner.observation_weights)
 
     def estimate(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
+        self, arms: Arms, features: Features | None = None, *, context: Context | None = None
     ) -> views.Estimates:
         """Return what is believed of arms, with intervals of 95 %, in the user's units.
 
@@ -722,8 +714,8 @@ class Agent:
         a    2 [-0.4841, 4.484]
         """
         with self._store.current():
-            offered = self._arm_reader.read(self.config.features, arms, features, context)
-            return views.estimates(offered, self._state.learner, self.config)
+            arm_set = self._arm_reader.read(self.config.features, arms, features, context)
+            return views.estimates(arm_set, self._state.learner, self.config)
 
     def decision(self, id: str) -> DecisionRecord:
         """Return a decision and what has become of it.
@@ -757,8 +749,8 @@ class Agent:
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
             ids = [ledger.ids[row] for row in rows.tolist()]
-            listed = [decision_records.record(self._state, id) for id in ids]
-        return tuple(each for each in listed if pending is None or each.pending == pending)
+            records = [decision_records.record(self._state, id) for id in ids]
+        return tuple(record for record in records if pending is None or record.pending == pending)
 
     def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
         """Return all decisions that are held with their rewards as an Arrow table, in order.
@@ -788,15 +780,11 @@ class Agent:
         if queue is None:
             return make_log(self.freeze(), None, max_arms=max_arms, rewards=rewards)
         with queue.view() as (state, journal):
-            written = read_journal_rows(state, journal, queue.config)
-        return make_log(state, written, max_arms=max_arms, rewards=rewards)
+            journal_rows = read_journal_rows(state, journal, queue.config)
+        return make_log(state, journal_rows, max_arms=max_arms, rewards=rewards)
 
     def export(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        max_arms: int = 1000,
-        rewards: Rewards = "learned",
+        self, folder: str | os.PathLike[str], *, max_arms: int = 1000, rewards: Rewards = "learned"
     ) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         target = folder_or_file(folder, "folder")
@@ -831,22 +819,19 @@ class Agent:
             file.write(page.encode("utf-8", "backslashreplace"))
 
     def report_parts(
-        self,
-        *,
-        confidence: float | None = None,
-        noise: float | Mapping[str, float] | None = None,
+        self, *, confidence: float | None = None, noise: float | Mapping[str, float] | None = None
     ) -> dict[str, str]:
         """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
         with self._store.current():
             state, last = self._state.freeze(), self._last_with_arms()
-        known, certain = None, None
+        estimates, front = None, None
         if last is not None:
             arms = last.inputs.arms
             ids, raw, context = list(arms.ids), arms.raw, arms.context
-            known = self.estimate(ids, raw, context=context)
-            certain = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
-        alarms = find_alarms(state, self._refused)
-        return make_parts(state, alarms=alarms, last=last, estimates=known, front=certain)
+            estimates = self.estimate(ids, raw, context=context)
+            front = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
+        alarms = find_alarms(state, self._refused_times)
+        return make_parts(state, alarms=alarms, last=last, estimates=estimates, front=front)
 
     def front(
         self,
@@ -882,11 +867,11 @@ class Agent:
         """
         with self._store.current():
             learner, config = self._state.learner, self.config
-            offered = self._arm_reader.read(config.features, arms, features, context)
+            arm_set = self._arm_reader.read(config.features, arms, features, context)
             if confidence is not None:
-                return views.certain_front(offered, learner, config, confidence, noise)
-            known = learner.beliefs_about(offered)
-        return views.learned_front(*known, config)
+                return views.certain_front(arm_set, learner, config, confidence, noise)
+            arm_set, beliefs = learner.beliefs_about(arm_set)
+        return views.learned_front(arm_set, beliefs, config)
 
     def explain(self, decision: Decision) -> Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
@@ -894,11 +879,11 @@ class Agent:
 
     def __repr__(self) -> str:
         with self._store.current():
-            return views.text(self._state)
+            return views.agent_text(self._state)
 
     def _repr_html_(self) -> str:
         with self._store.current():
-            return views.html(self._state)
+            return views.agent_html(self._state)
 
     @property
     def weights(self) -> dict[str, float] | None:
@@ -931,11 +916,11 @@ class Agent:
         """
 
         def work() -> None:
-            config, named = self.config, None
+            config, weights_by_name = self.config, None
             if weights is not None:
-                named = config.objective_set.named(config.objective_set.weights(weights))
+                weights_by_name = config.objective_set.named(config.objective_set.weights(weights))
             time = read_time(now, self._clock, needed=config.timed)
-            self._commit_at(Reconfigured({"weights": named}, time), now)
+            self._commit_at(Reconfigured({"weights": weights_by_name}, time), now)
 
         self._store.perform(work)
 
@@ -993,14 +978,14 @@ class Agent:
         """
 
         def work() -> Reconfiguration:
-            differing = find_changes(self.config, changes)
-            if not differing:
+            changed_settings = find_changes(self.config, changes)
+            if not changed_settings:
                 return Reconfiguration()
             if (queue := self._queue()) is not None:
-                queue.add_types(self.config.reconfigured(differing).types)
-            event = Reconfigured(differing, read_time(now, needed=False))
-            done: Reconfiguration = self._commit_at(event, now)
-            return done
+                queue.add_types(self.config.reconfigured(changed_settings).types)
+            event = Reconfigured(changed_settings, read_time(now, needed=False))
+            reconfiguration: Reconfiguration = self._commit_at(event, now)
+            return reconfiguration
 
         return self._store.perform(work)
 
@@ -1030,17 +1015,17 @@ class Agent:
         """
         for id in ids:
             check_id(id)
-        gone = set(ids)
+        erased_ids = set(ids)
 
-        def make(recorded: Collection[str]) -> Erased:
-            return decision_records.erasure(self._state, gone, recorded)
+        def make_event(recorded_ids: Collection[str]) -> Erased:
+            return decision_records.erasure(self._state, erased_ids, recorded_ids)
 
         queue = self._queue()
         if queue is None:
-            self._store.perform(lambda: self._commit(make(())))
+            self._store.perform(lambda: self._commit(make_event(())))
         else:
-            self._notify(queue.erase(gone, make))
-        return len(gone)
+            self._notify(queue.erase(erased_ids, make_event))
+        return len(erased_ids)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
         """Return the events in the journal, all or those of one decision, with their positions.
@@ -1049,7 +1034,7 @@ class Agent:
         """
         if id is not None:
             check_id(id)
-        with self._with_journal("events").view() as (_, journal):
+        with self._require_journal("events").view() as (_, journal):
             if id is None:
                 return tuple(journal.read(0))
             positions = {position for position, _ in find_mentions(journal.rows(0), (id,))}
@@ -1078,7 +1063,7 @@ class Agent:
         >>> _ = agent.reward("visit 1", {"sales": 4.0})
         >>> agent.close(); folder.cleanup()
         """
-        self._with_journal("void").void(count(position, "position"))
+        self._require_journal("void").void(count(position, "position"))
         self._notify(Voided(position))
 
     def alarms(self) -> tuple[Alarm, ...]:
@@ -1099,7 +1084,7 @@ class Agent:
         ...     print(alarm.name, alarm.number)
         silence 41
         """
-        return find_alarms(self.freeze(), self._refused)
+        return find_alarms(self.freeze(), self._refused_times)
 
     def freeze(self) -> State:
         """Return all that is known, as it is now, to read while the agent goes on."""
@@ -1139,28 +1124,28 @@ class Agent:
         {'sales': 1.0}
         """
         log = self._log_to_import(past)
-        config, known = self.config, read_imported_log(log, self.config)
+        config, imported = self.config, read_imported_log(log, self.config)
 
-        def current() -> ImportedLog:  # by the configuration that there is now
-            return known if config is self.config else read_imported_log(log, self.config)
+        def imported_now() -> ImportedLog:  # by the configuration that there is now
+            return imported if config is self.config else read_imported_log(log, self.config)
 
-        def some(start: int) -> int:  # others take their turn in between
-            taken = 0
-            for decision in current().decisions[start : start + _LEARNED_AT_ONCE]:
+        def import_chunk(start: int) -> int:  # others take their turn in between
+            imported_count = 0
+            for decision in imported_now().decisions[start : start + _DECISIONS_PER_COMMIT]:
                 events = list(import_events(decision, self._state))
                 for event in events:
                     self._commit(event)
-                taken += bool(events)
-            return taken
+                imported_count += bool(events)
+            return imported_count
 
         with self._store.current():
-            check_consistent(current(), self._state)
-        starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
-        taken = sum(self._store.perform(some, start) for start in starts)
-        time = known.time
+            check_consistent(imported_now(), self._state)
+        starts = range(0, len(imported.decisions), _DECISIONS_PER_COMMIT)
+        imported_count = sum(self._store.perform(import_chunk, start) for start in starts)
+        time = imported.time
         if time is not None and self.config.timed and time > self._state.time:
             self._store.perform(self._commit, Expired(time))  # windows that have closed there
-        return taken
+        return imported_count
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.
@@ -1170,7 +1155,7 @@ class Agent:
         returns.
         """
         target = folder_or_file(path, "path")
-        write(target, self.freeze())
+        write_snapshot(target, self.freeze())
 
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
@@ -1187,13 +1172,13 @@ class Agent:
         with self._store.current():
             return {"state": copy.deepcopy(self._state), "clock": self._clock}
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._begin(LockedState(kept["state"]), kept["clock"], None)
+    def __setstate__(self, pickled: dict[str, Any]) -> None:
+        self._initialise(LockedState(pickled["state"]), pickled["clock"], None)
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def _begin(
+    def _initialise(
         self,
         store: LockedState | CommitQueue,
         clock: Clock | None,
@@ -1202,7 +1187,7 @@ class Agent:
         if not (clock is None or callable(clock)):
             raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
         self._clock = clock
-        self._refused = 0  # times
+        self._refused_times = 0
         self._on_event = on_event
         self._store = store
         self._arm_reader = ArmReader()
@@ -1211,11 +1196,11 @@ class Agent:
         """Return what follows the journal, if there is one."""
         return self._store if isinstance(self._store, CommitQueue) else None
 
-    def _with_journal(self, call: str) -> CommitQueue:
+    def _require_journal(self, method: str) -> CommitQueue:
         queue = self._queue()
         if queue is None:
             raise ValueError(
-                f"{call}: expected an agent with a journal (Agent.open), where events are kept; "
+                f"{method}: expected an agent with a journal (Agent.open), where events are kept; "
                 "this one is in memory alone"
             )
         return queue
@@ -1224,17 +1209,18 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
-        """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
-        keeps = written and self._store.journaled
-        return self._by_latest_config(read_request, unchecked, self._arm_reader, self._clock, keeps)
+    def _read(self, unchecked: UncheckedRequest, *, with_offer: bool = True) -> Request:
+        """Check a request; ``with_offer``: a journal, if there is one, will hold the arms."""
+        with_offer = with_offer and self._store.journaled
+        arguments = unchecked, self._arm_reader, self._clock, with_offer
+        return self._by_latest_config(read_request, *arguments)
 
-    def _read_again(self, asked: Request, *, written: bool = True) -> Request:
-        """Check by the configuration of the moment, and the time, which the state knows."""
-        known = asked.config is self._store.state.config
-        request = asked if known else self._read(asked.unchecked, written=written)
+    def _recheck(self, request: Request, *, with_offer: bool = True) -> Request:
+        """Check a request by the configuration of the moment, and its time by the state's."""
+        if request.config is not self._store.state.config:
+            request = self._read(request.unchecked, with_offer=with_offer)
         if request.time is not None:
-            self._check_step(request.time, asked.unchecked.now)
+            self._check_step(request.time, request.unchecked.now)
         return request
 
     def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
@@ -1247,11 +1233,11 @@ class Agent:
         with self._store.current():
             return read(self.config, *arguments)
 
-    def _decide(self, id: str | None, asked: Request) -> Decision:
+    def _decide(self, id: str | None, request: Request) -> Decision:
         """Make a decision, unless it is known."""
         if id is not None and id in self._state.ledger.rows:
             return decision_records.decision_from_ledger(self._state, id)
-        request = self._read_again(asked)
+        request = self._recheck(request)
         state = self._store.state
         decision = make_decision(state, id, request)
         if request.offer is not None:
@@ -1260,16 +1246,16 @@ class Agent:
         self._commit(decision.event)
         return decision
 
-    def _decide_top(self, id: str | None, asked: Request, top: int) -> tuple[Decision, ...]:
+    def _decide_top(self, id: str | None, request: Request, top: int) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
-        check_top_ids(self._state, id, min(top, len(asked.arms)))
-        request = self._read_again(asked)
-        group = make_top_decisions(self._state, id, request, top)
-        for decision, new in group:
-            if new:
+        check_top_ids(self._state, id, min(top, len(request.arms)))
+        request = self._recheck(request)
+        decisions = make_top_decisions(self._state, id, request, top)
+        for decision, is_new in decisions:
+            if is_new:
                 self._write_offer(request.offer)
                 self._commit(decision.event)
-        return tuple(decision for decision, _ in group)
+        return tuple(decision for decision, _ in decisions)
 
     def _log_to_import(self, past: Any) -> Any:
         """Return the log of another agent, or of a journal; what is none of these as it is."""
@@ -1284,10 +1270,10 @@ class Agent:
         """Return the last decision that has the arms on offer on record, as they are seen now."""
         ledger = self._state.ledger
         rows = ledger.live()
-        recorded = rows[ledger.column("offer")[rows] > 0]
-        if not len(recorded):
+        rows_with_offer = rows[ledger.column("offer")[rows] > 0]
+        if not len(rows_with_offer):
             return None
-        decision = self.decision(ledger.ids[recorded[-1]]).decision
+        decision = self.decision(ledger.ids[rows_with_offer[-1]]).decision
         if decision.event.evidence is None or decision.config.features != self.config.features:
             return None
         return decision
@@ -1297,9 +1283,9 @@ class Agent:
         try:
             if now is not None and self._clock is not None and self._state.time == -math.inf:
                 check_first_time(time, self._clock())
-            check_step(time, self._state.time, self.config.step, by_caller=now is not None)
+            check_step(time, self._state.time, self.config.max_time_step, by_caller=now is not None)
         except ImplausibleTime:
-            self._refused += 1
+            self._refused_times += 1
             raise
 
     def _commit_at(
@@ -1314,8 +1300,8 @@ class Agent:
         """Write the arms on offer down, with a journal, unless they are."""
         if offer is not None and offer.digest not in self._state.offers:
             texts = offer.records
-            written = None if texts is None else tuple(json.loads(text) for text in texts)
-            self._commit(Offered(offer.digest, offer.ids, offer.features, written))
+            records = None if texts is None else tuple(json.loads(text) for text in texts)
+            self._commit(Offered(offer.digest, offer.ids, offer.features, records))
 
     def _notify(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""
@@ -1341,9 +1327,9 @@ class Agent:
 def _signature() -> Signature:
     """Return what an agent is made of: all fields of its configuration, but for the weights."""
     init, settings = signature(Agent.__init__), signature(AgentConfig).parameters
-    kept = [parameter for name, parameter in settings.items() if name != "weights"]
+    parameters = [parameter for name, parameter in settings.items() if name != "weights"]
     first, *_, clock, on_event, _ = init.parameters.values()
-    return init.replace(parameters=[first, *kept, clock, on_event])
+    return init.replace(parameters=[first, *parameters, clock, on_event])
 
 
 Agent.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

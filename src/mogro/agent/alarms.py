@@ -18,17 +18,17 @@ from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
-_CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about
+_FALSE_ALARM_RATE = 1e-5  # of an alarm without a cause, each time that one looks, about
 _LATE_SHARE = 0.05  # share of rewards that came after their window
 _RECENT = 100  # decisions
 _SPANS = (100, 1000)  # decisions over which rewards may drift
 _MIN_DECISIONS = 20  # fewer are not enough to say anything
-_MAX_QUIET = 200  # decisions without a reward, where it may take any time
+_MAX_SILENT = 200  # decisions without a reward, where it may take any time
 _STANDARD_ERRORS = 3.0  # of an interval of a rate
 _NOT_CHOSEN_HERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
 _UNKNOWN_SHARE = 0.05  # of the last decisions had a value that the encoder does not know
 _MISSED_SHARE = 0.05  # part of its bound by which a budget is missed
-_CHANCE_OF_BETTER = 0.1  # that an arm which is no longer chosen is better
+_MIN_PROBABILITY = 0.1  # that an arm which is no longer chosen is better
 
 
 class Alarm(NamedTuple):
@@ -58,8 +58,8 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
     alarms += _unknown_values(state)
     if refused:
-        words = f"times far from all others: {refused}; see whose clock is wrong, or its unit"
-        alarms.append(Alarm("clock", refused, words))
+        message = f"times far from all others: {refused}; see whose clock is wrong, or its unit"
+        alarms.append(Alarm("clock", refused, message))
     return tuple(alarm for alarm in alarms if alarm is not None)
 
 
@@ -67,29 +67,30 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards which used to come come no longer, or never came."""
     states, name = block.state[:, m], state.objective_set.names[m]
     timeless = not state.objective_set.windows[m] < math.inf  # then a reward is never due
-    due = (LEARNED, PENDING) if timeless else (LEARNED, DEFAULTED, MISSING)
-    came = (states == LEARNED)[np.isin(states, due)]
-    quiet = len(came) - 1 - int(np.flatnonzero(came).max(initial=-1))
-    before = came[: len(came) - quiet]
+    final_states = (LEARNED, PENDING) if timeless else (LEARNED, DEFAULTED, MISSING)
+    has_reward = (states == LEARNED)[np.isin(states, final_states)]
+    silent = len(has_reward) - 1 - int(np.flatnonzero(has_reward).max(initial=-1))
+    before = has_reward[: len(has_reward) - silent]
     if not len(before):
-        if state.objective_set.defaults[m] is not None or quiet < (
-            _MAX_QUIET if timeless else _MIN_DECISIONS
+        if state.objective_set.defaults[m] is not None or silent < (
+            _MAX_SILENT if timeless else _MIN_DECISIONS
         ):
             return None  # with a default, none at all may be what is usual
-        words = (
-            f"{name}: no reward has come for any of {quiet} decisions; see whether they are sent"
+        message = (
+            f"{name}: no reward has come for any of {silent} decisions; see whether they are sent"
         )
-        return Alarm("silence", quiet, words)
+        return Alarm("silence", silent, message)
     share = float(before.mean())
     least = float(rate_interval(share, len(before), _STANDARD_ERRORS)[0])
-    expected = -quiet * math.log1p(-min(least, 0.5))  # a share of 1 tells no more than one of 0.5
-    if expected <= -math.log(_CHANCE) or (timeless and quiet < max(_MAX_QUIET, len(before) / 2)):
+    expected = -silent * math.log1p(-min(least, 0.5))  # a share of 1 tells no more than one of 0.5
+    too_few = timeless and silent < max(_MAX_SILENT, len(before) / 2)
+    if expected <= -math.log(_FALSE_ALARM_RATE) or too_few:
         return None
-    words = (
-        f"{name}: no reward for the last {quiet} decisions, where {share:.0%} had one before; see "
+    message = (
+        f"{name}: no reward for the last {silent} decisions, where {share:.0%} had one before; see "
         "whether rewards still arrive"
     )
-    return Alarm("silence", quiet, words)
+    return Alarm("silence", silent, message)
 
 
 def _late(state: State, block: Block, m: int) -> Alarm | None:
@@ -97,16 +98,16 @@ def _late(state: State, block: Block, m: int) -> Alarm | None:
     if not state.objective_set.windows[m] < math.inf:
         return None
     ends = block.start + state.objective_set.windows[m]
-    came = block.stamps[:, m] > -math.inf
-    late = (block.stamps[:, m] >= ends)[came][-10 * _RECENT :]
+    has_time = block.stamps[:, m] > -math.inf
+    late = (block.stamps[:, m] >= ends)[has_time][-10 * _RECENT :]
     share = float(late.mean()) if len(late) else 0.0
     if late.sum() < _MIN_DECISIONS or share <= _LATE_SHARE:
         return None
-    words = (
+    message = (
         f"{state.objective_set.names[m]}: {share:.0%} of the last {len(late)} rewards came after "
         "their window; mend their way, or widen the window"
     )
-    return Alarm("late", share, words)
+    return Alarm("late", share, message)
 
 
 def _one_arm(state: State, block: Block) -> Alarm | None:
@@ -121,20 +122,23 @@ def _one_arm(state: State, block: Block) -> Alarm | None:
     weighted = ~np.isnan(recent.weights).any(axis=1)
     if not weighted.any():
         return None
-    known = state.ledger.gather(np.array(others)).features
-    some = zip(recent.features[weighted][-5:], recent.weights[weighted][-5:], strict=True)
-    better = float(np.mean([_chance(state, x, weights, known) for x, weights in some]))
-    if better < _CHANCE_OF_BETTER:
+    other_features = state.ledger.gather(np.array(others)).features
+    recent_pairs = zip(recent.features[weighted][-5:], recent.weights[weighted][-5:], strict=True)
+    chances = [_chance_of_better(state, x, w, other_features) for x, w in recent_pairs]
+    probability = float(np.mean(chances))
+    if probability < _MIN_PROBABILITY:
         return None
-    words = (
+    message = (
         f"the last {_RECENT} decisions chose {arms[-1]!r}, of {1 + len(others)} arms that were "
-        f"chosen before, though another is better with probability {better:.0%}; see whether "
+        f"chosen before, though another is better with probability {probability:.0%}; see whether "
         "others are on offer; epsilon= keeps them in sight"
     )
-    return Alarm("one arm", better, words)
+    return Alarm("one arm", probability, message)
 
 
-def _chance(state: State, chosen: FloatArray, weights: FloatArray, others: FloatArray) -> float:
+def _chance_of_better(
+    state: State, chosen: FloatArray, weights: FloatArray, others: FloatArray
+) -> float:
     """Return the probability with which the best of others (n, p) is better than the chosen arm.
 
     By weights (M,), in the context of that arm (p,).
@@ -156,15 +160,15 @@ def _uniform(state: State, block: Block) -> Alarm | None:
     since = block.position > max(state.changes, default=0)  # it may have been another before
     chosen_here = since & (block.flags & _NOT_CHOSEN_HERE == 0)
     subjects = np.where(block.subject > 0, block.subject, -1 - block.number)[chosen_here]
-    once = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
-    count, n = int((block.flags[chosen_here][once] & UNIFORM > 0).sum()), len(once)
+    first_draws = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
+    count, n = int((block.flags[chosen_here][first_draws] & UNIFORM > 0).sum()), len(first_draws)
     if not _is_significant(count - n * share, n * share * (1 - share), 1.0):
         return None
-    words = (
+    message = (
         f"{count} of {n} decisions were uniform draws, where {share:.2%} were to be; see whether "
         "ids are drawn at random, and every decision is made by decide"
     )
-    return Alarm("uniform", count / n, words)
+    return Alarm("uniform", count / n, message)
 
 
 def _budget(account: Account) -> Alarm | None:
@@ -173,55 +177,55 @@ def _budget(account: Account) -> Alarm | None:
     if least <= budget.bound + _MISSED_SHARE * budget.worth:
         return None
     least *= budget.sign
-    words = (
+    message = (
         f"{budget.objective}: even the arms that suit the budget best were expected to give "
         f"{least:.4g} on average, and its bound is {budget.sign * budget.bound:.4g}; change the "
         "bound, or offer others"
     )
-    return Alarm("budget", least, words)
+    return Alarm("budget", least, message)
 
 
 def _unknown_values(state: State) -> list[Alarm]:
     """Say that arms or contexts have values that the encoders do not know, by column."""
     alarms, held = [], min(len(state.ledger), _SPANS[-1])
     for column, counts in unknown_categories(state, last=_SPANS[-1]).items():
-        times, (value, most) = sum(counts.values()), next(iter(counts.items()))
+        times, (value, frequency) = sum(counts.values()), next(iter(counts.items()))
         if times >= max(_MIN_DECISIONS, _UNKNOWN_SHARE * held):
-            words = (
+            message = (
                 f"{column}: values that the encoder does not know, {times} in the last {held} "
-                f"decisions, {value!r} most often ({most}); they count as zeros: reconfigure with "
-                "an encoder that has them"
+                f"decisions, {value!r} most often ({frequency}); they count as zeros: reconfigure "
+                "with an encoder that has them"
             )
-            alarms.append(Alarm("unknown", times, words))
+            alarms.append(Alarm("unknown", times, message))
     return alarms
 
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards differ from what was expected otherwise than before."""
     values = learned_rewards(block, state.objective_set, state.defaults)[:, m]
-    known = ~np.isnan(values) & (block.flags & OBSERVED == 0)
-    errors = values[known] - state.objective_set.to_user_units(block.estimates)[known, m]
-    least = 1.0 if are_rates(values[known]) else 0.0  # what a rare click may do
+    has_error = ~np.isnan(values) & (block.flags & OBSERVED == 0)
+    errors = values[has_error] - state.objective_set.to_user_units(block.estimates)[has_error, m]
+    least_change = 1.0 if are_rates(values[has_error]) else 0.0  # what a rare click may do
     for span in _SPANS:
         before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing
         if len(before) < 2 * span:
             return None
         change = float(recent.mean() - before.mean())
-        every = errors[_RECENT:]
-        spread = float(every.var()) * (span + span**2 / len(before))
-        largest = max(float(np.abs(every - every.mean()).max()), least)
+        all_errors = errors[_RECENT:]
+        spread = float(all_errors.var()) * (span + span**2 / len(before))
+        largest = max(float(np.abs(all_errors - all_errors.mean()).max()), least_change)
         if _is_significant(span * change, spread, largest):
-            words = (
+            message = (
                 f"{state.objective_set.names[m]}: {abs(change):.3g} "
                 f"{'more' if change > 0 else 'less'} than expected, on average over the "
                 f"last {span}, and not before; the world may have changed: half_life="
             )
-            return Alarm("drift", change, words)
+            return Alarm("drift", change, message)
     return None
 
 
 def _is_significant(sum: float, variance: float, largest: float) -> bool:
     """Tell whether a sum of independent terms, of mean 0 and bounded, is no chance."""
-    rare = -math.log(_CHANCE / 2)
-    part = largest * rare / 3
-    return abs(sum) > part + math.sqrt(part**2 + 2 * rare * variance) + 1e-9
+    log_chance = -math.log(_FALSE_ALARM_RATE / 2)
+    linear_term = largest * log_chance / 3
+    return abs(sum) > linear_term + math.sqrt(linear_term**2 + 2 * log_chance * variance) + 1e-9

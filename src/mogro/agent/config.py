@@ -92,27 +92,27 @@ class AgentConfig:
     budgets: Sequence[Budget] = ()
 
     def __post_init__(self) -> None:
-        made = make_policy(self.policy or MOGRO, self.features.size, len(self.objective_set))
+        policy = make_policy(self.policy or MOGRO, self.features.size, len(self.objective_set))
         prior = self.prior
         if prior is None:
-            prior = Learned() if self.policy is None else made.prior
+            prior = Learned() if self.policy is None else policy.prior
         if prior == Learned():
             prior = learned_prior(self.features)
-        if isinstance(made, MOGRO):  # how it explores depends on the prior
-            made = replace(made, prior=prior)
+        if isinstance(policy, MOGRO):  # how it explores depends on the prior
+            policy = replace(policy, prior=prior)
         checked = {
             "objectives": self.objective_set.objectives,
             "arms": self.features.arms,
             "context": self.features.context,
             "interactions": self.features.interactions,
             "seed": count(self.seed, "seed", minimum=0),
-            "policy": made,
+            "policy": policy,
             "prior": prior,
             "arm_effects": bool(self.arm_effects),
             "epsilon": share(self.epsilon, "epsilon"),
             "holdout": share(self.holdout, "holdout"),
             "baseline": _check_baseline(self.baseline),
-            "half_life": _half_life(self.half_life, made.half_life),
+            "half_life": _half_life(self.half_life, policy.half_life),
             "retention": _retention(self.retention),
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
             "correct_within": _duration(self.correct_within, "correct_within", minimum=0),
@@ -126,8 +126,8 @@ class AgentConfig:
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
             raise ValueError(f"arm_effects: expected no half_life, got {self.half_life}")
-        if self.arm_effects and made.threshold is not None:  # it knows directions of features only
-            raise ValueError(f"arm_effects: expected no threshold, got {made.threshold}")
+        if self.arm_effects and policy.threshold is not None:  # of directions of features only
+            raise ValueError(f"arm_effects: expected no threshold, got {policy.threshold}")
 
     @cached_property
     def objective_set(self) -> ObjectiveSet:
@@ -152,14 +152,14 @@ class AgentConfig:
     @cached_property
     def windowed(self) -> bool:
         """Whether some objective has a window."""
-        return self.objective_set.nearest < math.inf
+        return self.objective_set.shortest_window < math.inf
 
     @cached_property
     def timed(self) -> bool:
         """Whether decisions need a time."""
-        fading = self.half_life is not None and self.half_life.time is not None
-        paced = any(budget.within == "time" for budget in self.budgets)
-        return fading or self.windowed or self.max_age < math.inf or paced
+        decays_in_time = self.half_life is not None and self.half_life.time is not None
+        budget_in_time = any(budget.within == "time" for budget in self.budgets)
+        return decays_in_time or self.windowed or self.max_age < math.inf or budget_in_time
 
     @cached_property
     def max_age(self) -> float:
@@ -192,12 +192,12 @@ class AgentConfig:
         return Spending(self.budgets, self.objective_set)
 
     @cached_property
-    def correction(self) -> float:
+    def correction_time(self) -> float:
         """How long after its window a value still corrects what was learned."""
         return math.inf if self.correct_within is None else self.correct_within
 
     @cached_property
-    def step(self) -> float:
+    def max_time_step(self) -> float:
         """How far a time may be from the latest so far."""
         if self.max_step is not None:
             return self.max_step
@@ -239,34 +239,34 @@ def config_from_plain(plain: Any, types: Sequence[type[Any]]) -> AgentConfig:
 def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -> LinearPolicy:
     """Make a policy for so many features and objectives, and check it."""
     if isinstance(policy, LinearPolicy):
-        made = policy
+        new_policy = policy
     elif callable(policy):
         _check_signature(policy, size, objectives)
-        made = policy(size, objectives)
+        new_policy = policy(size, objectives)
     else:
         raise ValueError(
             "policy: expected a function that makes a policy from the numbers of features and "
             f"objectives, such as mogro.MOGRO, got {policy!r}"
         )
-    if not isinstance(made, LinearPolicy):
+    if not isinstance(new_policy, LinearPolicy):
         raise ValueError(
-            f"policy: expected a mogro.policies.LinearPolicy, got {made!r}; policies that learn "
-            "in another way work in simulations only"
+            f"policy: expected a mogro.policies.LinearPolicy, got {new_policy!r}; policies that "
+            "learn in another way work in simulations only"
         )
-    if (made.dim, made.objectives, made.batch) != (size, objectives, ()):
+    if (new_policy.dim, new_policy.objectives, new_policy.batch) != (size, objectives, ()):
         raise ValueError(
-            f"policy: expected dim {size}, objectives {objectives} and no batch, got {made!r}"
+            f"policy: expected dim {size}, objectives {objectives} and no batch, got {new_policy!r}"
         )
-    if type(made).update is not LinearPolicy.update:
+    if type(new_policy).update is not LinearPolicy.update:
         raise ValueError(
-            f"policy: expected one with the update of LinearPolicy, got {made!r}; it works in "
-            "simulations only"
+            f"policy: expected one with the update of LinearPolicy, got {new_policy!r}; it works "
+            "in simulations only"
         )
     try:  # now, and not when it is saved
-        check_names(made)
+        check_names(new_policy)
     except ValueError as error:
         raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
-    return made
+    return new_policy
 
 
 def _check_baseline(baseline: Any) -> Any:
@@ -321,8 +321,8 @@ def _retention(retention: float | Retention | None) -> Retention | None:
 
 
 def _budgets(budgets: Sequence[Budget], objective_set: ObjectiveSet) -> tuple[Budget, ...]:
-    listed = isinstance(budgets, Sequence)
-    if not listed or not all(isinstance(each, Budget) for each in budgets):
+    is_list = isinstance(budgets, Sequence)
+    if not is_list or not all(isinstance(budget, Budget) for budget in budgets):
         raise ValueError(f"budgets: expected a list of mogro.Budget, got {budgets!r}")
     for budget in budgets:
         if budget.objective not in objective_set.index:

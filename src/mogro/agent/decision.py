@@ -25,12 +25,7 @@ from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
 from mogro.choice import Choice, choose
-from mogro.exploration import (
-    ExplorationCache,
-    ExplorationContext,
-    arms_to_test,
-    needed_exploration,
-)
+from mogro.exploration import ExplorationCache, ExplorationContext, arms_to_test, needed_exploration
 from mogro.policies import LinearPolicy
 
 UNKNOWN_PROPENSITY = math.nan, math.nan  # of a decision made elsewhere, and its error
@@ -136,7 +131,7 @@ class Decision:
         inputs = self._inputs
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
-        arm, _ = inputs.arms.arm(inputs.arms.ids.index(self.arm))
+        arm, _ = inputs.arms.arm_features(inputs.arms.ids.index(self.arm))
         return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
 
     @property
@@ -192,12 +187,12 @@ class Decision:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        event, another = self._event, other._event
+        event, other_event = self._event, other._event
         return (
-            (event.id, event.arm, self.time) == (another.id, another.arm, other.time)
-            and np.array_equal(event.estimates, another.estimates)
-            and (event.weights is None) == (another.weights is None)
-            and (event.weights is None or np.array_equal(event.weights, another.weights))  # type: ignore[arg-type]
+            (event.id, event.arm, self.time) == (other_event.id, other_event.arm, other.time)
+            and np.array_equal(event.estimates, other_event.estimates)
+            and (event.weights is None) == (other_event.weights is None)
+            and (event.weights is None or np.array_equal(event.weights, other_event.weights))  # type: ignore[arg-type]
         )
 
     def __hash__(self) -> int:
@@ -215,9 +210,9 @@ class Decision:
 
     def __repr__(self) -> str:
         expected = ", ".join(f"{name} {value:.4g}" for name, value in self.estimates.items())
-        why = ", exploring" if self.exploring else ", uniform draw" if self.uniform else ""
-        why = ", held out" if self.holdout else why
-        return f"<Decision {self.id!r}: arm {self.arm!r}{why}, expecting {expected}>"
+        reason = ", exploring" if self.exploring else ", uniform draw" if self.uniform else ""
+        reason = ", held out" if self.holdout else reason
+        return f"<Decision {self.id!r}: arm {self.arm!r}{reason}, expecting {expected}>"
 
 
 class DecisionRecord(NamedTuple):
@@ -254,13 +249,13 @@ def make_decision(
     grouped: bool = False,
 ) -> Decision:
     """Choose an arm, by some inputs if not by what is known now; nothing changes."""
-    config, number = state.config, None
+    config, id_number = state.config, None
     if id is None:
-        number, id = unused_id(state)
+        id_number, id = unused_id(state)
     if config.holdout:
         request, held_out = assign_subject(config, id, request)
         if held_out:
-            return _baseline_decision(state, id, number, request, grouped)
+            return _baseline_decision(state, id, id_number, request, grouped)
     if inputs is None:
         inputs = make_inputs(state, state.learner_at(request.time), request)
     arms = inputs.arms
@@ -269,20 +264,20 @@ def make_decision(
         arms.features if arms.version is None else arms,
         inputs.beliefs,
         step=inputs.step,
-        rng=_reused_generator(config.seed, _key(id, request)),
+        rng=_reused_generator(config.seed, _random_key(id, request)),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
         prices=inputs.prices,
     )
     priced = None if inputs.budget_terms is None else _budget_record(inputs, choice)
-    event = decision_event(id, number, request, inputs, choice, grouped=grouped, priced=priced)
+    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped, priced=priced)
     return Decision(event, config, inputs)
 
 
 def decision_event(
     id: str,
-    number: int | None,
+    id_number: int | None,
     request: Request,
     inputs: DecisionInputs,
     choice: Choice,
@@ -292,18 +287,18 @@ def decision_event(
 ) -> Decided:
     """Return the event of a choice."""
     arms, index, uniform = inputs.arms, int(choice.arm), bool(choice.uniform)
-    seen, learned = arms.arm(index)
+    policy_features, learner_features = arms.arm_features(index)
     record, context = arms.records(index)
     return Decided(
         id,
         arms.id(index),
-        learned,
+        learner_features,
         None if uniform or choice.weights is None else np.array(choice.weights),
-        inputs.beliefs.theta.dot(seen),
+        inputs.beliefs.theta.dot(policy_features),
         bool(choice.exploring),
         uniform,
         grouped,
-        number,
+        id_number,
         request.time,
         active=request.unchecked.activate,
         subject=request.subject,
@@ -326,32 +321,32 @@ def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Requ
     return request._replace(subject=subject, constraints=constraints), held_out
 
 
-def _key(id: str, request: Request) -> str:
+def _random_key(id: str, request: Request) -> str:
     """Return what random numbers follow from, beside the seed."""
     return f"subject {request.subject}" if request.unchecked.sticky else id
 
 
 def _baseline_decision(
-    state: State, id: str, number: int | None, request: Request, grouped: bool
+    state: State, id: str, id_number: int | None, request: Request, grouped: bool
 ) -> Decision:
     """Serve the baseline: an arm that is named, or a uniform draw if it is not on offer."""
     config, learner = state.config, state.learner_at(request.time)
     inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
-    arms, named = inputs.arms, config.baseline
-    if callable(named):
-        named = named(arms.ids, arms.raw, arms.context)
-        if named not in arms.ids:
-            raise ValueError(f"baseline: expected the id of an eligible arm, got {named!r}")
-    uniform = named not in arms.ids
-    rng = decision_generator(config.seed, _key(id, request))
-    index = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
+    arms, baseline = inputs.arms, config.baseline
+    if callable(baseline):
+        baseline = baseline(arms.ids, arms.raw, arms.context)
+        if baseline not in arms.ids:
+            raise ValueError(f"baseline: expected the id of an eligible arm, got {baseline!r}")
+    uniform = baseline not in arms.ids
+    rng = decision_generator(config.seed, _random_key(id, request))
+    index = int(rng.integers(len(arms))) if uniform else arms.ids.index(baseline)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[index]
     priced = _baseline_budget_record(state, learner, inputs, index, request.time)
     choice = certain_choice(index, uniform=uniform)
-    event = decision_event(id, number, request, inputs, choice, grouped=grouped, priced=priced)
+    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped, priced=priced)
     event = event._replace(holdout=True)
-    chances = Propensities(arms.ids, values, np.zeros(len(arms)))
-    return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
+    propensities = Propensities(arms.ids, values, np.zeros(len(arms)))
+    return Decision(event, config, inputs, propensity_of(event.arm, propensities), propensities)
 
 
 def _baseline_budget_record(
@@ -400,9 +395,9 @@ def make_inputs(
     learned = learner.beliefs()
     arms, beliefs = learner.beliefs_about(arms, learned, state.pending_by_arm)
     explore = terms = None
-    if request.constraints is not None and _rest_on_observations(request, learner):
-        met = request.constraints.are_met(arms.features, beliefs, config.objective_set)
-        arms = arms if met.all() else arms.subset(met)
+    if request.constraints is not None and _constraints_are_informed(request, learner):
+        feasible = request.constraints.are_met(arms.features, beliefs, config.objective_set)
+        arms = arms if feasible.all() else arms.subset(feasible)
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
@@ -429,7 +424,7 @@ def make_inputs(
     )
 
 
-def _rest_on_observations(request: Request, learner: Learner) -> bool:
+def _constraints_are_informed(request: Request, learner: Learner) -> bool:
     """Tell whether estimates of the constrained objectives rest on observations."""
     assert request.constraints is not None
     informed = np.broadcast_to(learner.observed.informed, learner.observed.objectives)
@@ -452,15 +447,15 @@ def _explore_in_context(
     """
     threshold = policy.threshold
     if threshold is not None:
-        first = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
+        sample = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
     elif arms.version is not None:
         indices = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if indices is None:
             return None
-        first = needed_exploration(arms.subset(indices).features, beliefs, threshold, step=step)
+        sample = needed_exploration(arms.subset(indices).features, beliefs, threshold, step=step)
     else:
         return needed_exploration(arms.features, beliefs, threshold, step=step)
-    return first and needed_exploration(arms.features, beliefs, threshold, step=step)
+    return sample and needed_exploration(arms.features, beliefs, threshold, step=step)
 
 
 def compute_propensities(
@@ -516,9 +511,4 @@ def _reused_generator(seed: int, id: str) -> np.random.Generator:
 def _random_state(seed: int, id: str, purpose: str) -> Any:
     key = f"{purpose} {seed} {id}".encode("utf-8", "surrogatepass")
     words = np.frombuffer(blake2b(key).digest(), np.uint64, 4)
-    return {
-        "bit_generator": "SFC64",
-        "state": {"state": words},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
+    return {"bit_generator": "SFC64", "state": {"state": words}, "has_uint32": 0, "uinteger": 0}

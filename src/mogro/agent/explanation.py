@@ -64,8 +64,8 @@ class Explanation:
             total = "" if rival.total is None else f" (weighted {rival.total:+.3g})"
             lines.append(f"  against {rival.arm}, in units: {leads}{total}")
             if rival.reasons:
-                shown = list(rival.reasons.items())[:_REASONS]
-                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in shown))
+                largest = list(rival.reasons.items())[:_REASONS]
+                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in largest))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -79,16 +79,16 @@ def explain(decision: Decision) -> Explanation:
     values = inputs.estimates
     chosen = inputs.arms.ids.index(decision.arm)
     leads = values[chosen] - values
-    named = decision.weights
-    weights = None if named is None else np.array(list(named.values()))
-    close = leads.min(axis=1) if weights is None else leads @ weights
-    order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_MAX_RIVALS]
+    weights_by_name = decision.weights
+    weights = None if weights_by_name is None else np.array(list(weights_by_name.values()))
+    totals = leads.min(axis=1) if weights is None else leads @ weights
+    order = [i for i in np.argsort(totals, kind="stable") if i != chosen][:_MAX_RIVALS]
     rivals = tuple(
         Rival(
             inputs.arms.id(i),
             objective_set.named(objective_set.to_user_units(values[i])),
             objective_set.named(leads[i]),
-            None if weights is None else float(close[i]),
+            None if weights is None else float(totals[i]),
             _reasons(decision, chosen, i, weights),
         )
         for i in order
@@ -104,11 +104,11 @@ def _reasons(
     if not isinstance(inputs, DecisionInputs):
         return {}
     arms, theta = inputs.arms, inputs.learned.theta
-    apart = arms.arm(chosen)[1] - arms.arm(rival)[1]
-    parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
+    difference = arms.arm_features(chosen)[1] - arms.arm_features(rival)[1]
+    contributions = (theta.sum(axis=0) if weights is None else weights @ theta) * difference
     names = arms.view.features.names
-    order = np.argsort(-np.abs(parts), kind="stable")
-    return {names[j]: float(parts[j]) for j in order.tolist() if parts[j] != 0}
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    return {names[j]: float(contributions[j]) for j in order.tolist() if contributions[j] != 0}
 
 
 def _reason(decision: Decision) -> str:
@@ -122,5 +122,5 @@ def _reason(decision: Decision) -> str:
         return "a uniform draw"
     if decision.weights is None:
         return "drawn at random by the policy among arms that it holds equal"
-    shown = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
-    return f"best for the weights {shown}"
+    weights = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
+    return f"best for the weights {weights}"

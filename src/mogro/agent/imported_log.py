@@ -65,21 +65,21 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
     names = [objective["name"] for objective in metadata["objectives"]]
     unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
     rows = log.drop_columns(unused).to_pylist()
-    known: dict[str, LoggedDecision] = {}
+    decisions: dict[str, LoggedDecision] = {}
     for row, features in zip(rows, _features(rows, metadata["features"], config), strict=True):
         try:
             logged = _logged_decision(row, features, names, config)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
         id = logged.event.decision.id
-        if to_plain(known.setdefault(id, logged)) != to_plain(logged):
+        if to_plain(decisions.setdefault(id, logged)) != to_plain(logged):
             raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
-    return ImportedLog(list(known.values()), metadata.get("time"))
+    return ImportedLog(list(decisions.values()), metadata.get("time"))
 
 
-def check_consistent(logged: ImportedLog, state: State) -> None:
+def check_consistent(log: ImportedLog, state: State) -> None:
     """Refuse a log that says something else of decisions that are known."""
-    for decision in logged.decisions:
+    for decision in log.decisions:
         for _ in import_events(decision, state):
             pass
 
@@ -97,48 +97,49 @@ def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
         if logged.start is not None and "pending" in event.status.values():
             yield Activated(decision.id, logged.start)
         return
-    known, (block, i) = ledger.decided(row), ledger.readable(row)
-    _check(decision.id, "arm", decision.arm, utf8(known.arm))
-    _check(decision.id, "features", decision.features.tolist(), known.features.tolist())
-    _check(decision.id, "time", decision.time, known.time)
+    stored, (block, i) = ledger.decided(row), ledger.readable(row)
+    _check_equal(decision.id, "arm", decision.arm, utf8(stored.arm))
+    _check_equal(decision.id, "features", decision.features.tolist(), stored.features.tolist())
+    _check_equal(decision.id, "time", decision.time, stored.time)
     for name, value in event.values.items():
-        m, status, there = state.objective_set.index[name], logged.status[name], block.values[i]
+        m, status = state.objective_set.index[name], logged.status[name]
+        stored_value = block.values.item(i, m)
         if status == "defaulted" and block.state[i, m] == DEFAULTED:
-            usual = state.objective_set.defaults[m]
-            default = state.defaults.get((block.number.item(i), name), usual)
-            _check(decision.id, f"reward_{name}", value, default)
-        elif status == "learned" and there[m] != value:
-            if there[m] == there[m] and state.objective_set.revise[m] is None:
-                _check(decision.id, f"reward_{name}", value, there.item(m))
+            default_now = state.objective_set.defaults[m]
+            default = state.defaults.get((block.number.item(i), name), default_now)
+            _check_equal(decision.id, f"reward_{name}", value, default)
+        elif status == "learned" and stored_value != value:
+            if stored_value == stored_value and state.objective_set.revise[m] is None:
+                _check_equal(decision.id, f"reward_{name}", value, stored_value)
             yield Rewarded(decision.id, {name: value}, event.times.get(name))
     withdrawn = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
     if (block.state[i, withdrawn] == PENDING).any():
         yield Withdrawn(decision.id, None)
 
 
-def _check(id: str, column: str, logged: object, known: object) -> None:
-    if logged != known:
-        raise ValueError(f"log: decision {id!r}: its {column} is {known!r} here, got {logged!r}")
+def _check_equal(id: str, column: str, logged: object, stored: object) -> None:
+    if logged != stored:
+        raise ValueError(f"log: decision {id!r}: its {column} is {stored!r} here, got {logged!r}")
 
 
 def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:
     """Return the features of decisions in a log, (n, p), as the learner here sees them."""
     sides = ("arms", "context", "interactions")
-    there = FeatureMap(*(from_plain(plain[side], by_name(KNOWN)) for side in sides))
+    old_map = FeatureMap(*(from_plain(plain[side], by_name(KNOWN)) for side in sides))
     for row in rows:
         numbers = np.array(row["features"], dtype=np.float64)
-        if numbers.shape != (there.size,) or not np.isfinite(numbers).all():
+        if numbers.shape != (old_map.size,) or not np.isfinite(numbers).all():
             raise ValueError(
-                f"log: decision {row.get('id')!r}: features: expected {there.size} numbers, got "
+                f"log: decision {row.get('id')!r}: features: expected {old_map.size} numbers, got "
                 f"{row['features']}"
             )
-    features = np.array([row["features"] for row in rows], np.float64).reshape(-1, there.size)
-    if there == config.features:
+    features = np.array([row["features"] for row in rows], np.float64).reshape(-1, old_map.size)
+    if old_map == config.features:
         return features
-    remapping = Remapping(there, config.features)
+    remapping = Remapping(old_map, config.features)
     texts = ([row.get(name) or "" for row in rows] for name in ("record", "context_record"))
     try:
-        mapped, unsure = remapping.rows(features, *texts)
+        new_features, unsure = remapping.rows(features, *texts)
     except ValueError as error:
         raise ValueError(f"log: {error}") from None
     if unsure.any():
@@ -147,7 +148,7 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
             f"log: expected the same features as here, or records; {int(unsure.sum())} decisions "
             f"have none, and nothing says what {added[:6]} were"
         )
-    return mapped
+    return new_features
 
 
 def _logged_decision(
@@ -155,14 +156,14 @@ def _logged_decision(
 ) -> LoggedDecision:
     check_new_id(row["id"])
     objective_set = config.objective_set
-    common = [name for name in objective_set.names if name in names]
-    logged_values = {name: row[f"reward_{name}"] for name in common}
+    shared_names = [name for name in objective_set.names if name in names]
+    logged_values = {name: row[f"reward_{name}"] for name in shared_names}
     values = read_rewards(
         config, {n: v for n, v in logged_values.items() if v is not None}, "values"
     )
-    logged_status = {name: row[f"status_{name}"] for name in common}
+    logged_status = {name: row[f"status_{name}"] for name in shared_names}
     status = dict.fromkeys(objective_set.names, "missing")
-    for name in common:
+    for name in shared_names:
         status[name] = _status(logged_status[name], values.get(name), name, objective_set)
     time, active = read_time(row["time"], needed=config.timed), row.get("active", True)
     start = row.get("start")
@@ -185,10 +186,10 @@ def _logged_decision(
         record=as_record(row.get("record")),
         context=as_record(row.get("context_record")),
     )
-    times = {name: row.get(f"time_{name}") for name in common}
-    came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
+    columns = {name: f"time_{name}" for name in shared_names}
+    times = {n: real(row[c], c) for n, c in columns.items() if row.get(c) is not None}
     return LoggedDecision(
-        Imported(decision, values, status, came), logged_status, start if moved else None
+        Imported(decision, values, status, times), logged_status, start if moved else None
     )
 
 
@@ -201,8 +202,8 @@ def _status(logged: str, value: float | None, name: str, objective_set: Objectiv
     if logged in _LEARNED:
         if value is None:
             raise ValueError(f"reward_{name}: expected what was learned, got null")
-        same = logged == "defaulted" and objective_set.defaults[objective_set.index[name]] == value
-        return "defaulted" if same else "learned"
+        default = objective_set.defaults[objective_set.index[name]]
+        return "defaulted" if logged == "defaulted" and default == value else "learned"
     return logged
 
 

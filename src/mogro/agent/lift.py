@@ -65,17 +65,17 @@ def lifts(
     """
     if not held_out.any():
         return ()
-    counted = ~observed
-    counted[: int(held_out.argmax()) + 1] = False
-    measured = []
+    in_comparison = ~observed
+    in_comparison[: int(held_out.argmax()) + 1] = False
+    results = []
     for m, (name, window) in enumerate(
         zip(objective_set.names, objective_set.windows, strict=True)
     ):
-        here = counted
+        mask = in_comparison
         if window < np.inf:
-            here = counted & ~(times >= times[pending[:, m]].min(initial=np.inf))
-        measured.append(measure_lift(name, rewards[here, m], held_out[here], subjects[here]))
-    return tuple(measured)
+            mask = in_comparison & ~(times >= times[pending[:, m]].min(initial=np.inf))
+        results.append(measure_lift(name, rewards[mask, m], held_out[mask], subjects[mask]))
+    return tuple(results)
 
 
 def measure_lift(
@@ -89,14 +89,14 @@ def measure_lift(
     as would have this error. The difference has the interval that follows from both by adding
     squares (Newcombe 1998; Zou and Donner 2008).
     """
-    there, rate = ~np.isnan(rewards), bool(are_rates(rewards))
-    parts = [there & part for part in (~held_out, held_out)]
-    agent, baseline = (mean_interval(rewards[p], subjects[p], rate=rate) for p in parts)
+    observed, rate = ~np.isnan(rewards), bool(are_rates(rewards))
+    groups = [observed & part for part in (~held_out, held_out)]
+    agent, baseline = (mean_interval(rewards[p], subjects[p], rate=rate) for p in groups)
     value = agent.value - baseline.value
     low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)
     high = value + np.hypot(agent.high - agent.value, baseline.value - baseline.low)
     difference = ConfidenceInterval(value, float(low), float(high))
-    counts = [(int(part.sum()), len(np.unique(subjects[part]))) for part in parts]
+    counts = [(int(part.sum()), len(np.unique(subjects[part]))) for part in groups]
     return Lift(objective, agent, baseline, difference, *zip(*counts, strict=True))
 
 
@@ -107,11 +107,11 @@ def mean_interval(
 
     Without these, each is of another one. A rate if somebody says so, or all are 0 or 1.
     """
-    known = ~np.isnan(rewards)
-    values, n = rewards[known], int(known.sum())
+    observed = ~np.isnan(rewards)
+    values, n = rewards[observed], int(observed.sum())
     indices = np.arange(n)
     if subjects is not None:
-        _, indices = np.unique(subjects[known], return_inverse=True)
+        _, indices = np.unique(subjects[observed], return_inverse=True)
     groups = int(indices.max(initial=-1)) + 1
     mean = float(values.mean()) if n else np.nan
     if rate is None:
@@ -122,7 +122,7 @@ def mean_interval(
     variance = float(sums @ sums) * groups / (groups - 1) / n**2
     z = float(student_quantile(LEVEL, groups - 1))
     if not rate:
-        reach = z * variance**0.5
-        return ConfidenceInterval(mean, mean - reach, mean + reach)
+        half_width = z * variance**0.5
+        return ConfidenceInterval(mean, mean - half_width, mean + half_width)
     size = min(mean * (1 - mean) / variance, n) if variance > 0 else groups
     return ConfidenceInterval(mean, *rate_interval(mean, size, z).tolist())

@@ -85,9 +85,9 @@ class Objective:
             raise ValueError("revise: expected a window too, or no value would ever be final")
 
     def __repr__(self) -> str:
-        usual = Objective("any")
-        shown = [n for n in FIELDS if n == "name" or getattr(self, n) != getattr(usual, n)]
-        return f"Objective({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        default = Objective("any")
+        fields = [n for n in FIELDS if n == "name" or getattr(self, n) != getattr(default, n)]
+        return f"Objective({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
 
 
 # What a file holds of an objective.

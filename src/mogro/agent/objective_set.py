@@ -25,8 +25,8 @@ class ObjectiveSet:
     """The objectives together: their order, what is final when, conversion of many values."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
-        listed = isinstance(objectives, Sequence)
-        if not listed or not all(isinstance(objective, Objective) for objective in objectives):
+        is_list = isinstance(objectives, Sequence)
+        if not is_list or not all(isinstance(objective, Objective) for objective in objectives):
             raise ValueError(f"objectives: expected a list of mogro.Objective, got {objectives!r}")
         if not objectives:
             raise ValueError(f"objectives: expected at least one mogro.Objective, got {objectives}")
@@ -36,21 +36,20 @@ class ObjectiveSet:
         if len(self.index) != len(self.names):
             raise ValueError(f"objectives: expected different names, got {list(self.names)}")
         signs = [1.0 if objective.direction == "max" else -1.0 for objective in objectives]
-        self.slopes = tuple(
-            s * objective.unit for s, objective in zip(signs, objectives, strict=True)
-        )
+        units = [objective.unit for objective in objectives]
+        self.slopes = tuple(sign * unit for sign, unit in zip(signs, units, strict=True))
         self.offsets = tuple(objective.offset for objective in objectives)
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
         self.windows = tuple(
             math.inf if objective.window is None else objective.window for objective in objectives
         )
-        self.nearest = min(self.windows)  # the first window to close
+        self.shortest_window = min(self.windows)  # the first window to close
         self.defaults = tuple(objective.default for objective in objectives)
         self.revise = tuple(objective.revise for objective in objectives)
-        self.stamped = self.nearest < math.inf  # whether the times of values are kept
+        self.stamped = self.shortest_window < math.inf  # whether the times of values are kept
         # Learned when the window closes, not when a value comes.
-        self.at_close = tuple(
+        self.learned_at_close = tuple(
             objective.default is not None or objective.revise is not None
             for objective in objectives
         )
@@ -60,10 +59,10 @@ class ObjectiveSet:
         # Every objective with its first condition, which stands for it where exploration is due.
         self.first_conditions: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
         # Nothing has a window or a condition: every value is final when it comes.
-        self.at_once = self.nearest == math.inf and not any(c is not None for c in self.conditions)
-        self.limits = tuple(
-            LARGEST * objective.unit for objective in objectives
-        )  # of values, from the offset
+        unconditional = all(condition is None for condition in self.conditions)
+        self.final_on_arrival = self.shortest_window == math.inf and unconditional
+        # Of values, from the offset.
+        self.limits = tuple(LARGEST * objective.unit for objective in objectives)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -85,12 +84,12 @@ class ObjectiveSet:
                     continue
                 # What still waits beside a condition that was final before had it met: by a
                 # default, perhaps, that is another one now.
-                if before[condition] == PENDING and not self._met(condition, states, values):
+                if before[condition] == PENDING and not self._is_met(condition, states, values):
                     states[m] = UNMET
                     unobserved.append(m)
                     continue
             closed = now is not None and start + self.windows[m] <= now
-            if not closed and (value != value or self.at_close[m]):
+            if not closed and (value != value or self.learned_at_close[m]):
                 continue
             if value == value:
                 states[m] = LEARNED
@@ -145,7 +144,7 @@ class ObjectiveSet:
         vector = self.weights(weights)
         return np.asarray(vector / vector.sum())
 
-    def _met(self, condition: int, states: list[int], values: list[float]) -> bool:
+    def _is_met(self, condition: int, states: list[int], values: list[float]) -> bool:
         if states[condition] == LEARNED:
             return values[condition] > 0
         default = self.defaults[condition]
@@ -165,7 +164,7 @@ class ObjectiveSet:
         chain = [m]
         while (condition := self.conditions[chain[-1]]) is not None:
             if condition in chain:
-                circle = [self.names[index] for index in chain]
-                raise ValueError(f"given: expected conditions without a circle, got {circle}")
+                cycle = [self.names[index] for index in chain]
+                raise ValueError(f"given: expected conditions without a circle, got {cycle}")
             chain.append(condition)
         return chain

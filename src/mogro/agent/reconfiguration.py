@@ -16,52 +16,53 @@ from mogro.priors import Flat, Learned
 _FIXED_FIELDS = ("direction", "offset", "given", "revise")  # what cannot change in an objective
 
 
-def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def find_changes(config: AgentConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that differ once some are as wanted, and others follow from these."""
-    _check_names(wanted)
-    fields = {name: getattr(config, name) for name in AgentChanges.__annotations__} | dict(wanted)
+    _check_names(changes)
+    fields = {name: getattr(config, name) for name in AgentChanges.__annotations__} | dict(changes)
     objective_set = ObjectiveSet(fields["objectives"])
     _check_objectives(config.objective_set, objective_set)
     features = FeatureMap(fields["arms"], fields["context"], fields["interactions"])
-    if "policy" not in wanted:
+    if "policy" not in changes:
         fields["policy"] = _policy_for(config, features.size, len(objective_set))
-    elif "half_life" not in wanted and config.policy.half_life is not None:
+    elif "half_life" not in changes and config.policy.half_life is not None:
         fields["half_life"] = None  # it was that of the policy before
-    if "prior" not in wanted and config.prior == learned_prior(config.features):
+    if "prior" not in changes and config.prior == learned_prior(config.features):
         fields["prior"] = Learned()  # with the groups of the new features
-    if "weights" not in wanted:
+    if "weights" not in changes:
         fields["weights"] = _weights_for(config, objective_set)
     elif fields["weights"] is not None:
         fields["weights"] = objective_set.named(objective_set.weights(fields["weights"]))
-    if "budgets" not in wanted:
+    if "budgets" not in changes:
         fields["budgets"] = [
-            each for each in config.budgets if each.objective in objective_set.index
+            budget for budget in config.budgets if budget.objective in objective_set.index
         ]
-    new = config.reconfigured(fields)
+    new_config = config.reconfigured(fields)
     return {
-        name: getattr(new, name)
+        name: getattr(new_config, name)
         for name in sorted(fields)
-        if to_plain(getattr(new, name)) != to_plain(getattr(config, name))
+        if to_plain(getattr(new_config, name)) != to_plain(getattr(config, name))
     }
 
 
-def _check_names(wanted: Mapping[str, Any]) -> None:
-    for name in wanted:
+def _check_names(changes: Mapping[str, Any]) -> None:
+    for name in changes:
         if name not in AgentChanges.__annotations__:
-            known = ", ".join(sorted(AgentChanges.__annotations__))
-            raise ValueError(f"{name}: cannot be changed; expected some of {known}")
+            allowed = ", ".join(sorted(AgentChanges.__annotations__))
+            raise ValueError(f"{name}: cannot be changed; expected some of {allowed}")
 
 
 def _check_objectives(before: ObjectiveSet, after: ObjectiveSet) -> None:
     """Refuse objectives that mean something else under a name that there was."""
     for objective in after.objectives:
         index = before.index.get(objective.name)
-        was = objective if index is None else before.objectives[index]
+        previous = objective if index is None else before.objectives[index]
         for field in _FIXED_FIELDS:
-            if getattr(was, field) != getattr(objective, field):
+            if getattr(previous, field) != getattr(objective, field):
                 raise ValueError(
-                    f"objectives: expected {field} {getattr(was, field)!r} of {was.name!r} to "
-                    f"stay, got {getattr(objective, field)!r}; another objective needs another name"
+                    f"objectives: expected {field} {getattr(previous, field)!r} of "
+                    f"{objective.name!r} to stay, got {getattr(objective, field)!r}; another "
+                    "objective needs another name"
                 )
 
 
@@ -81,14 +82,14 @@ def _policy_for(config: AgentConfig, size: int, count: int) -> LinearPolicy:
     if isinstance(policy, MOGRO):  # the agent's prior is put in its place
         plain["prior"] = to_plain(Flat())
     try:
-        made: LinearPolicy = from_plain(plain, check_names(policy))
-        drawn = getattr(made.selection, "weights", None)
-        if drawn is not None:
-            weights = drawn(count, step=0, batch=(), rng=np.random.default_rng(0))
+        new_policy: LinearPolicy = from_plain(plain, check_names(policy))
+        draw_weights = getattr(new_policy.selection, "weights", None)
+        if draw_weights is not None:
+            weights = draw_weights(count, step=0, batch=(), rng=np.random.default_rng(0))
             np.broadcast_to(weights, (count,))
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"policy: expected a new policy for {size} features and {count} objectives, because "
             f"the present one is for {policy.dim} and {policy.objectives}: {error}"
         ) from error
-    return made
+    return new_policy

@@ -26,7 +26,7 @@ _MAX_SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
 _NOT_DRAWN = "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
-_RARE = ("missing", "late", "unmet", "withdrawn")
+_RARE_STATUSES = ("missing", "late", "unmet", "withdrawn")
 
 
 def make_parts(
@@ -53,20 +53,20 @@ def make_parts(
         Of these arms, maybe with what is certain about them.
     """
     held = HeldDecisions(state)
-    arms, listed = _arms(held, estimates, front)
-    not_drawn = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
-    note = _NO_ARMS if last is None else _arms_note(last)
+    arms, front_table = _arms(held, estimates, front)
+    log_warnings = [_NOT_DRAWN] if len(held) and not held.has_flag(UNIFORM).any() else []
+    arms_note = _NO_ARMS if last is None else _arms_note(last)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
-        "warnings": _page.messages([*(alarm.words for alarm in alarms), *not_drawn]),
+        "warnings": _page.messages([*(alarm.words for alarm in alarms), *log_warnings]),
         "lift": _lift(held),
         "lead": f"{activity(state)}; {len(held):,} decisions are held and on this page.",
         "objectives": _objectives(held),
         "rewards": _over_time(held, held.rewards, "{} over time"),
-        "arms_note": _page.text(note),
+        "arms_note": _page.text(arms_note),
         "arms": arms,
-        "front": listed,
+        "front": front_table,
         "exploration": _exploration(held),
         "surprises_note": _DRIFT,
         "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),
@@ -87,7 +87,7 @@ class HeldDecisions:
         rows, self.objective_set = state.ledger.live(), state.objective_set
         self.block = block = state.ledger.gather(rows)
         self.arms = Counter(state.ledger.arms[row] for row in rows.tolist())
-        timed = len(rows) > 0 and bool(self.has(TIMED).all())
+        timed = len(rows) > 0 and bool(self.has_flag(TIMED).all())
         clock = block.time if timed else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
         periods = _page.periods(float(low), float(high), timed=timed)
@@ -99,22 +99,22 @@ class HeldDecisions:
             self.rewards,
             pending=block.state == PENDING,
             times=block.time,
-            held_out=self.has(HOLDOUT),
-            observed=self.has(OBSERVED),
+            held_out=self.has_flag(HOLDOUT),
+            observed=self.has_flag(OBSERVED),
             subjects=block.subject,
         )
 
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def has(self, flag: int) -> BoolArray:
+    def has_flag(self, flag: int) -> BoolArray:
         """Tell which decisions have a flag."""
         return np.asarray(self.block.flags & flag > 0)
 
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
         rate, periods = bool(are_rates(values)), range(len(self.middles))
-        means = [mean_interval(values[self.period == each], rate=rate) for each in periods]
+        means = [mean_interval(values[self.period == period], rate=rate) for period in periods]
         return Series(label, self.middles, *np.array(means).T)
 
     def bottom_line(self) -> str:
@@ -123,37 +123,37 @@ class HeldDecisions:
         if not len(self):
             return "No decision has been made yet."
         if self.lifts:
-            held = self.has(HOLDOUT).mean()
-            gains = "; ".join(each.gain for each in self.lifts)
-            return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
+            held_out = self.has_flag(HOLDOUT).mean()
+            gains = "; ".join(lift.gain for lift in self.lifts)
+            return f"The agent against the baseline: {gains}, by {n}, {held_out:.0%} held out."
         columns = zip(self.objective_set.names, self.rewards.T, strict=True)
-        means = [f"{name} {_text(mean_interval(column))}" for name, column in columns]
-        unknown = "What the agent adds is not known: nobody is held out (holdout=)."
-        return f"{n}: {', '.join(means)}. {unknown}"
+        means = [f"{name} {_mean_text(mean_interval(column))}" for name, column in columns]
+        advice = "What the agent adds is not known: nobody is held out (holdout=)."
+        return f"{n}: {', '.join(means)}. {advice}"
 
     def status(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
         states = self.block.state[:, m]
         counts = np.bincount(states, minlength=len(STATUS)).tolist()
-        came = ~np.isnan(self.block.values[:, m])
-        late = np.isin(states, (MISSING, DEFAULTED)) & came
+        has_value = ~np.isnan(self.block.values[:, m])
+        late = np.isin(states, (MISSING, DEFAULTED)) & has_value
         return dict(zip(STATUS, counts, strict=True)) | {"late": int(late.sum())}
 
 
 def _objectives(held: HeldDecisions) -> str:
     counts = [held.status(m) for m in range(len(held.objective_set))]
-    rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
-    kinds = ["pending", "learned", "defaulted", *rare]
+    rare_kinds = [kind for kind in _RARE_STATUSES if any(count[kind] for count in counts)]
+    kinds = ["pending", "learned", "defaulted", *rare_kinds]
     rows = []
     for m, objective in enumerate(held.objective_set.objectives):
-        about = [objective.name, objective.direction, f"{objective.unit:g}"]
-        mean = _text(mean_interval(held.rewards[:, m]))
-        rows.append([*about, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
+        description = [objective.name, objective.direction, f"{objective.unit:g}"]
+        mean = _mean_text(mean_interval(held.rewards[:, m]))
+        rows.append([*description, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
 
 
-def _text(mean: ConfidenceInterval) -> str:
+def _mean_text(mean: ConfidenceInterval) -> str:
     return "nothing yet" if np.isnan(mean.value) else str(mean)
 
 
@@ -163,11 +163,11 @@ def _lift(held: HeldDecisions) -> str:
         return ""
     rows = [
         [
-            each.objective,
-            *map(_text, (each.difference, each.agent, each.baseline)),
-            *(f"{agent:,} and {baseline:,}" for agent, baseline in (each.decisions, each.subjects)),
+            lift.objective,
+            *map(_mean_text, (lift.difference, lift.agent, lift.baseline)),
+            *(f"{agent:,} and {baseline:,}" for agent, baseline in (lift.decisions, lift.subjects)),
         ]
-        for each in held.lifts
+        for lift in held.lifts
     ]
     heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
     table = _page.table("What the agent adds", [*heads, "decisions", "subjects"], rows)
@@ -182,14 +182,14 @@ def _arms_note(last: Decision) -> str:
 
 def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
-    kinds, out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
-    if out.any():
-        kinds = {"agent": ~out & ~held.has(OBSERVED), "baseline": out}
-    drawn = []
+    kinds, held_out = {"": np.ones(len(held), dtype=np.bool_)}, held.has_flag(HOLDOUT)
+    if held_out.any():
+        kinds = {"agent": ~held_out & ~held.has_flag(OBSERVED), "baseline": held_out}
+    figures = []
     for name, column in zip(held.objective_set.names, values.T, strict=True):
-        series = [held.series(kind, np.where(part, column, np.nan)) for kind, part in kinds.items()]
-        drawn.append(lines(caption.format(name), series, x=held.label, y=name))
-    return "".join(drawn)
+        series = [held.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()]
+        figures.append(lines(caption.format(name), series, x=held.label, y=name))
+    return "".join(figures)
 
 
 def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
@@ -202,52 +202,52 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
         labels.append("others")
         shares.append(total - sum(shares))
     percent = 100 * np.array(shares, dtype=float) / total
-    drawn = bars("How often arms were chosen", labels, percent, unit="%")
+    figures = bars("How often arms were chosen", labels, percent, unit="%")
     if estimates is None:
-        return drawn, ""
+        return figures, ""
     on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
     members = np.flatnonzero(on_front).tolist()
     if len(held.objective_set) > 1:
-        drawn += _picture(held.objective_set, estimates, members)
+        figures += _draw_arms(held.objective_set, estimates, members)
     heads = ["best for some weights", *held.objective_set.names, "chosen"]
     rows = [
         [*estimates.row(i), f"{chosen[estimates.arms[i]] / total:.1%}"]
         for i in members[: 2 * _MAX_SHOWN]
     ]
     if front is None or not front.certain:
-        return drawn, _page.table("The front", heads, rows)
+        return figures, _page.table("The front", heads, rows)
     rows = [[*row, front.certain[row[0]]] for row in rows]
     count = Counter(front.certain.values())
     words = (
         f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
-        f"certainly off it, {count['open']:,} open: {front.left}."
+        f"certainly off it, {count['open']:,} open: {front.progress}."
     )
     table = _page.table("The front", [*heads, "certain"], rows)
-    return drawn, f"{table}<p>{_page.text(words)}</p>"
+    return figures, f"{table}<p>{_page.text(words)}</p>"
 
 
-def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
+def _draw_arms(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
     """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
 
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
     """
     values = estimates.shown
-    inward = objective_set.to_learner_units(values)
-    behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
-    few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
-    others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]
-    near = [*members, *others[:few]]
-    crowd = values[[i for i in others if i not in near]][:, :2]
+    learner_values = objective_set.to_learner_units(values)
+    distances = (learner_values[members][None] - learner_values[:, None]).max(axis=2).min(axis=1)
+    extra = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
+    others = [i for i in np.argsort(distances, kind="stable").tolist() if i not in members]
+    drawn = [*members, *others[:extra]]
+    crowd = values[[i for i in others if i not in drawn]][:, :2]
     x, y = objective_set.names[:2]
     caption = "Arms on offer, as believed, with 95 %; orange: best for some weights"
     caption += "; grey: where others are" if len(crowd) else ""
-    bounds = estimates.intervals[near][:, :2]
+    bounds = estimates.intervals[drawn][:, :2]
     if len(crowd):  # boxes of all would cover each other
         bounds[len(members) :] = np.nan
     return regions(
         caption,
-        [estimates.arms[i] for i in near],
-        values[near][:, :2],
+        [estimates.arms[i] for i in drawn],
+        values[drawn][:, :2],
         bounds,
         x=x,
         y=y,
@@ -259,7 +259,7 @@ def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[in
 def _exploration(held: HeldDecisions) -> str:
     series = []
     for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
-        flags = np.where(held.has(HOLDOUT), np.nan, 100.0 * held.has(flag))
+        flags = np.where(held.has_flag(HOLDOUT), np.nan, 100.0 * held.has_flag(flag))
         series.append(held.series(label, flags)._replace(low=None, high=None))
     return lines("Decisions that were not greedy", series, x=held.label, y="% of decisions")
 

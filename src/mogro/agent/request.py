@@ -62,12 +62,12 @@ class Constraints(NamedTuple):
         What nobody can know yet, of an arm that was never seen, keeps every bound if estimates are
         enough (certainty 0.5).
         """
-        values, bounds, errors = self._compared(arms, beliefs, objective_set)
-        safety = NormalDist().inv_cdf(self.certainty)
-        if safety:
-            values = values - safety * errors
+        values, bounds, errors = self._bounded_estimates(arms, beliefs, objective_set)
+        z = NormalDist().inv_cdf(self.certainty)
+        if z:
+            values = values - z * errors
         met: BoolArray = np.logical_and.reduce(values >= bounds, axis=-1)
-        if not safety and not met.all():
+        if not z and not met.all():
             met |= (beliefs.variances(arms) > _UNKNOWN_VARIANCE).any(axis=-1)
         if not met.any():
             pairs = zip(self._signs(), values.max(axis=0).tolist(), strict=True)
@@ -77,15 +77,15 @@ class Constraints(NamedTuple):
 
     def certainty_of(self, arm: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet) -> float:
         """Return the least probability with which an arm (d,) keeps a bound."""
-        values, bounds, errors = self._compared(arm[None], beliefs, objective_set)
+        values, bounds, errors = self._bounded_estimates(arm[None], beliefs, objective_set)
         pairs = zip((values - bounds)[0].tolist(), errors[0].tolist(), strict=True)
-        return min(NormalDist().cdf(m / e) if e else float(m >= 0) for m, e in pairs)
+        return min(NormalDist().cdf(margin / e) if e else float(margin >= 0) for margin, e in pairs)
 
     def _signs(self) -> list[tuple[str, float]]:
         """Return the bounded objectives, with 1 for lower bounds and -1 for upper ones."""
         return [(name, 1.0) for name in self.at_least] + [(name, -1.0) for name in self.at_most]
 
-    def _compared(
+    def _bounded_estimates(
         self, arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return estimates of arms, (K, B), what they are to be at least, (B,), standard errors.
@@ -125,16 +125,16 @@ def read_request(
     unchecked: UncheckedRequest,
     arm_reader: ArmReader,
     clock: Clock | None,
-    written: bool,
+    with_offer: bool,
 ) -> Request:
-    """Check a choice that is asked for; ``written``: its arms are to be written down."""
+    """Check a choice that is asked for; ``with_offer``: a journal will hold its arms."""
     activate, weights, subject = unchecked.activate, unchecked.weights, unchecked.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     if unchecked.sticky and subject is None:
         raise ValueError("subject: expected one, because of sticky=True, got None")
-    about = unchecked.arms, unchecked.features, unchecked.context, unchecked.eligible
-    arms = arm_reader.read(config.features, *about)
+    arguments = unchecked.arms, unchecked.features, unchecked.context, unchecked.eligible
+    arms = arm_reader.read(config.features, *arguments)
     timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
         unchecked,
@@ -143,7 +143,7 @@ def read_request(
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
-        arms.to_offer() if written else None,
+        arms.to_offer() if with_offer else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 
@@ -251,17 +251,17 @@ def read_rewards(
             f"{argument}: expected a mapping of objective name to number, got {values!r}"
         ) from None
     checked = {}
-    for name, given in pairs:
+    for name, raw_value in pairs:
         m = objective_set.index.get(name)
         if m is None:
             raise UnknownObjective(
                 f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
             )
-        value = given if type(given) is float else _number(given)
+        value = raw_value if type(raw_value) is float else _number(raw_value)
         if not abs(value - objective_set.offsets[m]) <= objective_set.limits[m]:
-            bounded = f"a number up to {objective_set.limits[m]:g}"
-            wanted = bounded if math.isfinite(value) else "a finite number"
-            raise BadReward(f"{argument}: expected {wanted} for {name!r}, got {given!r}")
+            bounded_number = f"a number up to {objective_set.limits[m]:g}"
+            expected = bounded_number if math.isfinite(value) else "a finite number"
+            raise BadReward(f"{argument}: expected {expected} for {name!r}, got {raw_value!r}")
         checked[name] = value
     return checked
 

@@ -18,13 +18,13 @@ def check_top_ids(state: State, id: str | None, top: int) -> None:
     if top > 1 and id not in ledger.rows and f"{id}/2" in ledger.rows:
         raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
     for number in range(1, top + 1):
-        name = id if number == 1 else f"{id}/{number}"
-        row = ledger.rows.get(name)
+        decision_id = id if number == 1 else f"{id}/{number}"
+        row = ledger.rows.get(decision_id)
         if row is not None:
             block, i = ledger.readable(row)
             if not block.flags.item(i) & GROUPED:
                 raise ValueError(
-                    f"id: expected a decision of decide_top, got {name!r}, made by decide"
+                    f"id: expected a decision of decide_top, got {decision_id!r}, made by decide"
                 )
 
 
@@ -36,43 +36,44 @@ def make_top_decisions(
         request, _ = assign_subject(state.config, id or unused_id(state)[1], request)
     offered, learner, ledger = request.arms, state.learner_at(request.time), state.ledger
     indices = {arm: index for index, arm in enumerate(offered.ids)}
-    left = np.ones(len(offered), dtype=np.bool_)
+    available = np.ones(len(offered), dtype=np.bool_)
     for number in range(2, min(top, len(offered)) + 1) if id is not None else ():
         row = ledger.rows.get(f"{id}/{number}")  # made before, perhaps after one erased since
         if row is not None and ledger.arms[row] in indices:
-            left[indices[ledger.arms[row]]] = False
-    made: list[tuple[Decision, bool]] = []
+            available[indices[ledger.arms[row]]] = False
+    decisions: list[tuple[Decision, bool]] = []
     accounts = state.accounts_at(request.time)
-    before, explored = 0, True
+    before, may_explore = 0, True
     for number in range(1, min(top, len(offered)) + 1):
-        name = id if number == 1 else f"{made[0][0].id}/{number}"
-        if name is not None and name in ledger.rows:
-            decision, new = decision_from_ledger(state, name), False
-        elif left.any():
-            left_over = request._replace(arms=offered if left.all() else offered.subset(left))
+        decision_id = id if number == 1 else f"{decisions[0][0].id}/{number}"
+        if decision_id is not None and decision_id in ledger.rows:
+            decision, is_new = decision_from_ledger(state, decision_id), False
+        elif available.any():
+            arms = offered if available.all() else offered.subset(available)
+            remaining = request._replace(arms=arms)
             try:
                 inputs = make_inputs(
                     state,
                     learner,
-                    left_over,
+                    remaining,
                     before=before,
-                    may_explore=explored,
+                    may_explore=may_explore,
                     accounts=accounts,
                 )
             except InfeasibleConstraints:
-                if not made:
+                if not decisions:
                     raise
                 break
-            decision, new = make_decision(state, name, left_over, inputs, grouped=True), True
-            decision = with_evidence(state, left_over, decision, before=before)
+            decision = make_decision(state, decision_id, remaining, inputs, grouped=True)
+            decision, is_new = with_evidence(state, remaining, decision, before=before), True
             accounts = state.accounts_after(accounts, decision.event, before)
-            explored, before = inputs.explore is not None, before + 1
-            if explored:  # what is in flight now need not be explored again
+            may_explore, before = inputs.explore is not None, before + 1
+            if may_explore:  # what is in flight now need not be explored again
                 learner = learner.copy()
                 learner.add_pending(-before, decision.event.features, decision.time)
         else:
             continue
-        made.append((decision, new))
-        if decision.arm in indices:  # else it was made before, left_over other arms
-            left[indices[decision.arm]] = False
-    return made
+        decisions.append((decision, is_new))
+        if decision.arm in indices:  # else it was made before, among other arms
+            available[indices[decision.arm]] = False
+    return decisions

@@ -17,7 +17,7 @@ from mogro.beliefs import Beliefs
 from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
 
-_LEAST = 1e-12  # a variance, in units of the noise
+_LEAST_VARIANCE = 1e-12  # a variance, in units of the noise
 _ROUNDING = 1e-9
 
 
@@ -55,11 +55,11 @@ class Front:
         return bool(self.certain) and "open" not in self.certain.values()
 
     @property
-    def left(self) -> str:
+    def progress(self) -> str:
         """How much is left to learn, in words."""
-        left = sum(state == "open" for state in self.certain.values())
-        what = f"{left} of {len(self.certain)} arms are open" if left else "nothing left to learn"
-        return f"{what} at {self.confidence:.4g} confidence" if self.certain else ""
+        count = sum(state == "open" for state in self.certain.values())
+        text = f"{count} of {len(self.certain)} arms are open" if count else "nothing left to learn"
+        return f"{text} at {self.confidence:.4g} confidence" if self.certain else ""
 
     def __str__(self) -> str:
         order = np.argsort(-self.shares, kind="stable")
@@ -73,7 +73,8 @@ class Front:
             ]
             for i in order
         ]
-        return "\n".join([_page.text_table(heads, rows), *([self.left] if self.certain else [])])
+        table = _page.text_table(heads, rows)
+        return f"{table}\n{self.progress}" if self.certain else table
 
     __repr__ = __str__
 
@@ -113,8 +114,8 @@ class Estimates:
 
     def row(self, index: int) -> list[str]:
         """Return an arm and its estimates with their intervals, in words."""
-        shown = zip(self.shown[index], self.intervals[index], strict=True)
-        return [self.arms[index], *(_page.interval(*each) for each in shown)]
+        pairs = zip(self.shown[index], self.intervals[index], strict=True)
+        return [self.arms[index], *(_page.interval(*pair) for pair in pairs)]
 
     def __str__(self) -> str:
         rows = [self.row(index) for index in range(len(self.arms))]
@@ -152,21 +153,21 @@ def certain_front(
     if config.arm_effects:
         raise ValueError("confidence: expected an agent without arm_effects, got one with them")
     names = config.objective_set.names
-    known_names = isinstance(noise, Mapping) and noise.keys() == set(names)
-    if noise is None or (isinstance(noise, Mapping) and not known_names):
+    names_match = isinstance(noise, Mapping) and noise.keys() == set(names)
+    if noise is None or (isinstance(noise, Mapping) and not names_match):
         raise ValueError(
             f"noise: expected the standard deviation of rewards, a number or one for each of "
             f"{list(names)}, got {noise!r}"
         )
-    spread = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
-    known = front_confidence(
+    deviations = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
+    certainty = front_confidence(
         learner.observed,
-        np.stack([arms.arm(index)[1] for index in range(len(arms))]),
-        noise=check_noise(spread, len(names)) / np.abs(config.objective_set.scale),
+        np.stack([arms.arm_features(index)[1] for index in range(len(arms))]),
+        noise=check_noise(deviations, len(names)) / np.abs(config.objective_set.scale),
         delta=1 - confidence,
         effective=True,
     )
-    states = np.where(known.on, "on", np.where(known.off, "off", "open")).tolist()
+    states = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
     certain = dict(zip(arms.ids, states, strict=True))
     front = learned_front(*learner.beliefs_about(arms), config)
     return replace(front, certain=certain, confidence=confidence)
@@ -180,11 +181,11 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     errors = np.sqrt(variances * beliefs.noise) * np.abs(objective_set.scale)
     values = objective_set.to_user_units(beliefs.estimates(features))
     z = student_quantile(LEVEL, np.maximum(learner.observed.free, 1))
-    usual = np.stack([values - z * errors, values + z * errors], axis=-1)
+    student = np.stack([values - z * errors, values + z * errors], axis=-1)
     rates = rate_interval(
-        values, 1 / np.maximum(variances, _LEAST), student_quantile(LEVEL, np.inf)
+        values, 1 / np.maximum(variances, _LEAST_VARIANCE), student_quantile(LEVEL, np.inf)
     )
-    intervals = np.where(_are_rates(learner, config)[:, None], rates, usual)
+    intervals = np.where(_are_rates(learner, config)[:, None], rates, student)
     return Estimates(arms.ids, values, errors, objective_set.names, intervals)
 
 
@@ -193,24 +194,22 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
 
     Of these alone the sum is that of the squares, but for values that happen to balance.
     """
-    known, objective_set = learner.observed, config.objective_set
-    n, y, y2 = learner.effective, known.b[:, 0], known.y2  # the first feature is the constant
-    total = objective_set.scale * y + objective_set.offset * n
-    squares = (
-        objective_set.scale**2 * y2
-        + 2 * objective_set.scale * objective_set.offset * y
-        + objective_set.offset**2 * n
-    )
-    same = np.abs(total - squares) <= _ROUNDING * (n + np.abs(objective_set.offset) * n)
-    return np.asarray((n > 0) & same & (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n))
+    scale, offset = config.objective_set.scale, config.objective_set.offset
+    n, posterior = learner.observation_weights, learner.observed
+    y, y2 = posterior.b[:, 0], posterior.y2  # the first feature is the constant
+    total = scale * y + offset * n
+    squares = scale**2 * y2 + 2 * scale * offset * y + offset**2 * n
+    sums_match = np.abs(total - squares) <= _ROUNDING * (n + np.abs(offset) * n)
+    within = (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n)
+    return np.asarray((n > 0) & sums_match & within)
 
 
-def text(state: State) -> str:
+def agent_text(state: State) -> str:
     """Describe an agent in a few lines."""
     return _heading(state) + "\n" + _page.text_table(*_objectives(state))
 
 
-def html(state: State) -> str:
+def agent_html(state: State) -> str:
     """Describe an agent for a notebook."""
     return f"<p>{_page.text(_heading(state))}</p>" + _page.table("Objectives", *_objectives(state))
 
@@ -238,8 +237,8 @@ def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
     rows = []
     for m, objective in enumerate(objective_set.objectives):
         window = "" if objective.window is None else f"{objective.window:g}"
-        seen = f"{learner.effective[m]:.6g}"
-        spread = f"{noise[m]:.3g}" if learner.noise_is_known[m] else ""
+        observations = f"{learner.observation_weights[m]:.6g}"
+        deviation = f"{noise[m]:.3g}" if learner.noise_is_known[m] else ""
         unit = f"{objective.unit:g}"
-        rows.append([objective.name, objective.direction, unit, window, seen, spread])
+        rows.append([objective.name, objective.direction, unit, window, observations, deviation])
     return ["objective", "direction", "unit", "window", "observations", "noise"], rows

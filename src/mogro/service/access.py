@@ -18,15 +18,15 @@ from mogro.service.error_responses import error_response
 from mogro.service.keys import Key, KeyRing, Role, hash_secret
 
 COOKIE = "mogro_session"
-_SAFE = ("GET", "HEAD", "OPTIONS")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _SESSION_SECONDS = 12 * 3600.0
-_MAX_SESSIONS, _MAX_NAMES = 1000, 10_000  # that are remembered
-_POLICY = (
+_MAX_SESSIONS, _MAX_BUCKETS = 1000, 10_000  # that are remembered
+_CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = [
-    (b"content-security-policy", _POLICY.encode()),
+    (b"content-security-policy", _CONTENT_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),  # without one, forms have no origin
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -76,7 +76,7 @@ class HostCheck:
         if not (is_loopback(name) or name in self._names):
             raise HTTPException(421, f"host: expected a name of this service, got {name[:100]!r}")
         origin = headers.get(b"origin")
-        if origin is not None and scope["method"] not in _SAFE:
+        if origin is not None and scope["method"] not in _SAFE_METHODS:
             page = urlsplit(origin.decode("latin-1").lower())
             if page.netloc != host:
                 raise HTTPException(403, "origin: expected a page of this service")
@@ -89,13 +89,13 @@ def _hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-async def read_body(request: Request, *, max_bytes: int, seconds: float) -> bytes:
+async def read_body(request: Request, *, max_bytes: int, max_seconds: float) -> bytes:
     """Return the body of a request, unless it is too long, or too slow."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > max_bytes:
         raise HTTPException(413, f"body: expected at most {max_bytes} bytes, got {length}")
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(max_seconds):
             chunks, size = [], 0
             async for chunk in request.stream():
                 size += len(chunk)
@@ -104,7 +104,7 @@ async def read_body(request: Request, *, max_bytes: int, seconds: float) -> byte
                 chunks.append(chunk)
             return b"".join(chunks)
     except TimeoutError:
-        raise HTTPException(408, f"body: expected it within {seconds:g} s") from None
+        raise HTTPException(408, f"body: expected it within {max_seconds:g} s") from None
 
 
 class Caller(NamedTuple):
@@ -128,27 +128,28 @@ _ANYONE = Caller("anyone", Key("", ["admin"]))  # where there are no keys
 class RateLimit:
     """So many a second for each name, and some at once: tokens in a bucket; a rate of 0 is none."""
 
-    def __init__(self, rate: float, at_once: float, words: str) -> None:
-        self._rate, self._burst, self._words = rate, max(at_once, 1.0), words
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when
+    def __init__(self, rate: float, burst: float, message: str) -> None:
+        self._rate, self._burst, self._message = rate, max(burst, 1.0), message
+        # By name: tokens left, and when.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def check(self, name: str) -> float:
         """Return how many more there may be now; refuse if there is none."""
         now = time.monotonic()
-        level, then = self._levels.get(name, (self._burst, now))
-        level = min(self._burst, level + (now - then) * self._rate)
-        if self._rate and level < 1:
-            wait = math.ceil((1 - level) / self._rate)
-            raise HTTPException(429, f"{self._words}; wait {wait} s", {"retry-after": str(wait)})
-        return level
+        tokens, last_time = self._buckets.get(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - last_time) * self._rate)
+        if self._rate and tokens < 1:
+            wait = math.ceil((1 - tokens) / self._rate)
+            raise HTTPException(429, f"{self._message}; wait {wait} s", {"retry-after": str(wait)})
+        return tokens
 
     def take(self, name: str) -> None:
         """Count one, or refuse it."""
         if self._rate:
-            self._levels[name] = self.check(name) - 1, time.monotonic()
-            self._levels.move_to_end(name)
-            if len(self._levels) > _MAX_NAMES:
-                self._levels.popitem(last=False)
+            self._buckets[name] = self.check(name) - 1, time.monotonic()
+            self._buckets.move_to_end(name)
+            if len(self._buckets) > _MAX_BUCKETS:
+                self._buckets.popitem(last=False)
 
 
 class Access:
@@ -170,10 +171,10 @@ class Access:
         if scheme.lower() == "bearer":
             match = self.keys.find(secret.strip())
             return None if match is None else Caller(*match)
-        caller, until = self._sessions.get(_session_of(request), (None, 0.0))
+        caller, until = self._sessions.get(_session_hash(request), (None, 0.0))
         if caller is None or time.monotonic() > until:
             return None
-        key = self.keys.named(caller.name)
+        key = self.keys.get(caller.name)
         if key is None or key.hash != caller.key.hash:  # another one since
             return None
         return caller._replace(key=key)
@@ -187,7 +188,7 @@ class Access:
         caller = self.find_caller(request)
         if caller is None:
             raise HTTPException(401, "key: expected one, as Authorization: Bearer KEY")
-        if caller.token is not None and request.method not in _SAFE:
+        if caller.token is not None and request.method not in _SAFE_METHODS:
             token = request.headers.get("x-mogro-token", "").encode("utf-8", "surrogatepass")
             if not hmac.compare_digest(token, caller.token.encode()):
                 raise HTTPException(403, "token: expected that of the session, as X-Mogro-Token")
@@ -210,8 +211,8 @@ class Access:
 
     def log_out(self, request: Request) -> None:
         """End a session."""
-        self._sessions.pop(_session_of(request), None)
+        self._sessions.pop(_session_hash(request), None)
 
 
-def _session_of(request: Request) -> str:
+def _session_hash(request: Request) -> str:
     return hash_secret(request.cookies.get(COOKIE, ""))

@@ -1,4 +1,4 @@
-"""Calls of an agent: what each takes, who may make it, and which method answers it."""
+"""Calls of an agent: what each takes, who may make it, and which method response_type it."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
@@ -16,7 +16,7 @@ class Call(wire.Body, tag_field="call"):
     """A call of an agent's method: its fields are the arguments."""
 
     method: ClassVar[Any]
-    answers: ClassVar[Any]  # type of the answer
+    response_type: ClassVar[Any]  # type of the answer
     role: ClassVar[Role]  # that a key needs
 
     @property
@@ -26,12 +26,12 @@ class Call(wire.Body, tag_field="call"):
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> Any:
         """Ask the agent; arms are those sent along, or else those of the catalogue."""
-        asked = {name: getattr(self, name) for name in self.__struct_fields__}
-        if "arms" in asked and asked["arms"] is None:
-            asked["arms"] = catalogue
-        if asked.get("eligible") is not None:
-            asked["eligible"] = _mask(asked["arms"], set(asked["eligible"]))
-        result = type(self).method(agent, **asked)
+        arguments = {name: getattr(self, name) for name in self.__struct_fields__}
+        if "arms" in arguments and arguments["arms"] is None:
+            arguments["arms"] = catalogue
+        if arguments.get("eligible") is not None:
+            arguments["eligible"] = _mask(arguments["arms"], set(arguments["eligible"]))
+        result = type(self).method(agent, **arguments)
         convert = _CONVERSIONS.get(type(result))
         return result if convert is None else convert(result)
 
@@ -48,11 +48,11 @@ _CONVERSIONS: dict[type, Callable[[Any], Any]] = {  # of what methods return, fo
 
 def _mask(arms: Any, eligible: set[str]) -> BoolArray:
     """Return which arms on offer are eligible, by their ids."""
-    known = arms.version().ids if isinstance(arms, Catalogue) else tuple(arms)
-    unknown = eligible.difference(known)
+    offered = arms.version().ids if isinstance(arms, Catalogue) else tuple(arms)
+    unknown = eligible.difference(offered)
     if unknown:
         raise ValueError(f"eligible: expected arms on offer, got {sorted(unknown)[:3]}")
-    return np.array([arm in eligible for arm in known], dtype=np.bool_)
+    return np.array([arm in eligible for arm in offered], dtype=np.bool_)
 
 
 class ArmsCall(Call):
@@ -85,21 +85,21 @@ class DecideCall(ChoiceCall):
 class Decide(DecideCall, tag="decide"):
     """Choose an arm."""
 
-    method, answers = Agent.decide, wire.DecisionAnswer
+    method, response_type = Agent.decide, wire.DecisionAnswer
     sticky: bool = False
 
 
 class DecideTop(DecideCall, tag="decide-top", kw_only=True):
     """Choose several arms."""
 
-    method, answers = Agent.decide_top, wire.DecisionsAnswer
+    method, response_type = Agent.decide_top, wire.DecisionsAnswer
     top: Annotated[int, Meta(ge=1, le=1000)]
 
 
 class Observe(ArmsCall, tag="observe", kw_only=True):
     """Take over a decision that somebody else has made."""
 
-    method, answers = Agent.observe, wire.DecisionAnswer
+    method, response_type = Agent.observe, wire.DecisionAnswer
     role: ClassVar[Role] = "decide"
     arm: wire.Name
     rewards: dict[wire.Name, float] | None = None
@@ -125,26 +125,26 @@ class DecisionCall(Call, kw_only=True):
 class Reward(DecisionCall, tag="reward", kw_only=True):
     """Give rewards to a decision."""
 
-    method, answers = Agent.reward, wire.OutcomeAnswer
+    method, response_type = Agent.reward, wire.OutcomeAnswer
     values: dict[wire.Name, float]
 
 
 class Activate(DecisionCall, tag="activate"):
     """Say that the arm of a decision is really shown."""
 
-    method, answers = Agent.activate, wire.ActivateAnswer
+    method, response_type = Agent.activate, wire.ActivateAnswer
 
 
 class Withdraw(DecisionCall, tag="withdraw"):
     """Say that the arm of a decision was not shown after all."""
 
-    method, answers = Agent.withdraw, wire.CountAnswer
+    method, response_type = Agent.withdraw, wire.CountAnswer
 
 
 class Expire(Call, tag="expire"):
     """Close all windows that end by a time."""
 
-    method, answers = Agent.expire, wire.CountAnswer
+    method, response_type = Agent.expire, wire.CountAnswer
     role: ClassVar[Role] = "reward"
     now: float | None = None
 
@@ -155,14 +155,14 @@ WriteCall = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
 class FindEstimates(ArmsCall, tag="estimate"):
     """Say what is believed of arms: see :meth:`mogro.Agent.estimate`."""
 
-    method, answers = Agent.estimate, Estimates
+    method, response_type = Agent.estimate, Estimates
     role: ClassVar[Role] = "read"
 
 
 class FindFront(ArmsCall, tag="front"):
     """Return the estimated front of arms, and with a confidence what is certain of it."""
 
-    method, answers = Agent.front, Front
+    method, response_type = Agent.front, Front
     role: ClassVar[Role] = "read"
     confidence: float | None = None
     noise: float | dict[wire.Name, float] | None = None
@@ -171,7 +171,7 @@ class FindFront(ArmsCall, tag="front"):
 class FindProbabilities(ChoiceCall, tag="probabilities"):
     """Say how likely each arm would be chosen; nothing happens."""
 
-    method, answers = Agent.probabilities, wire.ProbabilitiesAnswer
+    method, response_type = Agent.probabilities, wire.ProbabilitiesAnswer
     role: ClassVar[Role] = "read"
 
 
@@ -191,7 +191,7 @@ def _what_if(agent: Agent, trade_offs: list[dict[str, float]] | None) -> wire.Wh
 class CompareTradeOffs(Call, tag="what-if"):
     """Estimate by the log what trade-offs would have been worth; without any, a grid of them."""
 
-    method, answers = _what_if, wire.WhatIfAnswer
+    method, response_type = _what_if, wire.WhatIfAnswer
     role: ClassVar[Role] = "read"
     trade_offs: (
         Annotated[list[dict[wire.Name, float]], Meta(min_length=1, max_length=50)] | None

@@ -21,7 +21,7 @@ from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensitie
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import calls, wire
-from mogro.service.connection import Requests, ServiceError, refusal
+from mogro.service.connection import HTTPClient, ServiceError, to_exception
 
 Arms = Mapping[str, Any] | Sequence[str] | None
 T = TypeVar("T")
@@ -81,28 +81,28 @@ class RemoteAgent:
     call that found no answer is made again, which is safe: ids say what was asked before.
     """
 
-    def __init__(self, requests: Requests, name: str) -> None:
-        self._requests, self.name = requests, name
+    def __init__(self, http: HTTPClient, name: str) -> None:
+        self._http, self.name = http, name
 
     def decide(
-        self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideOptions]
+        self, arms: Arms = None, features: Any = None, **options: Unpack[DecideOptions]
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        call = calls.Decide(**_offer(arms, features, _with_id(asked)))
+        call = calls.Decide(**_call_fields(arms, features, _with_id(options)))
         return self._call(call, wire.DecisionAnswer)
 
     def decide_top(
-        self, arms: Arms = None, features: Any = None, **asked: Unpack[DecideTopOptions]
+        self, arms: Arms = None, features: Any = None, **options: Unpack[DecideTopOptions]
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
-        call = calls.DecideTop(**_offer(arms, features, _with_id(asked)))
+        call = calls.DecideTop(**_call_fields(arms, features, _with_id(options)))
         return tuple(self._call(call, wire.DecisionsAnswer).decisions)
 
     def observe(
-        self, arms: Arms = None, features: Any = None, **asked: Unpack[ObserveOptions]
+        self, arms: Arms = None, features: Any = None, **options: Unpack[ObserveOptions]
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        call = calls.Observe(**_offer(arms, features, _with_id(asked)))
+        call = calls.Observe(**_call_fields(arms, features, _with_id(options)))
         return self._call(call, wire.DecisionAnswer)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
@@ -130,13 +130,14 @@ class RemoteAgent:
         refused is its exception.
         """
         answers = self._ask("POST", "/batch", wire.BatchAnswers, {"calls": calls}).answers
-        return [_read_answer(call["call"], each) for call, each in zip(calls, answers, strict=True)]
+        pairs = zip(calls, answers, strict=True)
+        return [_read_answer(call["call"], answer) for call, answer in pairs]
 
     def estimate(
         self, arms: Arms = None, features: Any = None, *, context: Any = None
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
-        call = calls.FindEstimates(**_offer(arms, features, {"context": context}))
+        call = calls.FindEstimates(**_call_fields(arms, features, {"context": context}))
         return self._call(call, Estimates)
 
     def front(
@@ -149,14 +150,14 @@ class RemoteAgent:
         noise: Any = None,
     ) -> Front:
         """Return the estimated front of some arms, and with a confidence what is certain of it."""
-        offer = _offer(arms, features, {"context": context})
+        offer = _call_fields(arms, features, {"context": context})
         return self._call(calls.FindFront(confidence=confidence, noise=noise, **offer), Front)
 
     def probabilities(
-        self, arms: Arms = None, features: Any = None, **asked: Unpack[ChoiceOptions]
+        self, arms: Arms = None, features: Any = None, **options: Unpack[ChoiceOptions]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
-        call = calls.FindProbabilities(**_offer(arms, features, asked))
+        call = calls.FindProbabilities(**_call_fields(arms, features, options))
         return Propensities(*astuple(self._call(call, wire.ProbabilitiesAnswer)))
 
     def decision(self, id: str) -> wire.RecordAnswer:
@@ -170,13 +171,13 @@ class RemoteAgent:
 
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
-        listed = None if trade_offs is None else [dict(each) for each in trade_offs]
-        return self._call(calls.CompareTradeOffs(trade_offs=listed), wire.WhatIfAnswer)
+        weight_sets = None if trade_offs is None else [dict(weights) for weights in trade_offs]
+        return self._call(calls.CompareTradeOffs(trade_offs=weight_sets), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""
-        known = self._ask("GET", "/alarms", wire.AlarmsAnswer).alarms
-        return tuple(Alarm(*astuple(alarm)) for alarm in known)
+        answers = self._ask("GET", "/alarms", wire.AlarmsAnswer).alarms
+        return tuple(Alarm(*astuple(alarm)) for alarm in answers)
 
     @property
     def weights(self) -> dict[str, float] | None:
@@ -191,10 +192,10 @@ class RemoteAgent:
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How the budgets stand."""
-        known = self._ask("GET", "/budgets", wire.BudgetsAnswer).budgets
-        for each in known:
-            each.forecast = float("nan") if each.forecast is None else each.forecast
-        return tuple(BudgetStatus(*astuple(each)) for each in known)
+        answers = self._ask("GET", "/budgets", wire.BudgetsAnswer).budgets
+        for status in answers:
+            status.forecast = float("nan") if status.forecast is None else status.forecast
+        return tuple(BudgetStatus(*astuple(status)) for status in answers)
 
     def set_budgets(self, budgets: Sequence[Budget]) -> None:
         """Have these budgets from now on, and no others."""
@@ -206,8 +207,8 @@ class RemoteAgent:
 
         Return what has changed.
         """
-        known = self._ask("PATCH", "/config", wire.ConfigAnswer, settings)
-        return Reconfiguration(tuple(known.changes), known.relearned, known.unsure)
+        answer = self._ask("PATCH", "/config", wire.ConfigAnswer, settings)
+        return Reconfiguration(tuple(answer.changes), answer.relearned, answer.unsure)
 
     @property
     def arms(self) -> dict[str, Any]:
@@ -229,7 +230,7 @@ class RemoteAgent:
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
         target = Path(folder) / "decisions.parquet"
-        content = self._requests.send("GET", f"/v1/agents/{self.name}/log")
+        content = self._http.send("GET", f"/v1/agents/{self.name}/log")
         with write_atomically(target, parents=True) as file:
             file.write(content)
         return target
@@ -270,7 +271,7 @@ class RemoteAgent:
 
     def close(self) -> None:
         """Let go of the connection of this thread; the next call makes a new one."""
-        self._requests.close()
+        self._http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -279,7 +280,7 @@ class RemoteAgent:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<RemoteAgent {self.name!r} at {self._requests.url}>"
+        return f"<RemoteAgent {self.name!r} at {self._http.url}>"
 
     def _call(self, call: calls.Call, kind: type[T]) -> T:
         """Return the answer of the agent to a call, of its kind."""
@@ -287,7 +288,7 @@ class RemoteAgent:
 
     def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
         """Return the answer to a request, of its kind."""
-        return _ask(self._requests, method, f"/v1/agents/{self.name}{path}", kind, body)
+        return _ask(self._http, method, f"/v1/agents/{self.name}{path}", kind, body)
 
 
 def connect(
@@ -316,47 +317,46 @@ def connect(
         How often to try again where there was no answer, or the service was busy; then
         :class:`~mogro.service.client.ServiceError`.
     """
-    requests = Requests(url, key=key, timeout=timeout, retries=retries)
+    http = HTTPClient(url, key=key, timeout=timeout, retries=retries)
     try:
-        names = _ask(requests, "GET", "/v1/agents", wire.AgentsAnswer).agents
+        names = _ask(http, "GET", "/v1/agents", wire.AgentsAnswer).agents
         if agent is None and len(names) == 1:
             agent = names[0]
         if agent is None or agent not in names:
             raise ValueError(f"agent: expected one of {names}, got {agent!r}")
     except BaseException:
-        requests.close()
+        http.close()
         raise
-    return RemoteAgent(requests, agent)
+    return RemoteAgent(http, agent)
 
 
-def _ask(requests: Requests, method: str, path: str, kind: type[T], body: Any = None) -> T:
-    content = requests.send(method, path, b"" if body is None else _encode(body))
+def _ask(http: HTTPClient, method: str, path: str, kind: type[T], body: Any = None) -> T:
+    content = http.send(method, path, b"" if body is None else _encode(body))
     try:
         answer: T = _decoder(kind).decode(content)
     except ValueError:
-        raise ServiceError(f"{requests.url}: no answer: {content[:100]!r}") from None
+        raise ServiceError(f"{http.url}: no answer: {content[:100]!r}") from None
     return answer
 
 
-def _with_id(asked: Any) -> Any:
+def _with_id(options: Any) -> Any:
     """Give a decision an id, so that it can be asked for again."""
-    return asked if asked.get("id") else {**asked, "id": uuid.uuid4().hex}
+    return options if options.get("id") else {**options, "id": uuid.uuid4().hex}
 
 
-def _offer(arms: Arms, features: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
-    fields = dict(asked)
+    fields = dict(options)
     if arms is not None:
-        named = arms if isinstance(arms, Mapping) else dict(zip(arms, features, strict=True))
-        fields["arms"] = named
-    eligible = fields.get("eligible")
-    if eligible is not None:
-        chosen = list(eligible)
-        if chosen and not isinstance(chosen[0], str):
+        mapping = arms if isinstance(arms, Mapping) else dict(zip(arms, features, strict=True))
+        fields["arms"] = mapping
+    if fields.get("eligible") is not None:
+        eligible = list(fields["eligible"])
+        if eligible and not isinstance(eligible[0], str):
             if arms is None:
                 raise ValueError("eligible: expected ids, because the arms are in the catalogue")
-            chosen = [arm for arm, may in zip(arms, chosen, strict=True) if may]
-        fields["eligible"] = chosen
+            eligible = [arm for arm, allowed in zip(arms, eligible, strict=True) if allowed]
+        fields["eligible"] = eligible
     return fields
 
 
@@ -373,7 +373,7 @@ def _encode(body: Any) -> bytes:
 def _read_answer(call: str, answer: wire.BatchAnswer) -> Any:
     """Return the answer to a call of a batch as its method would."""
     if answer.status != 200:
-        return refusal(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
+        return to_exception(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
     if call in ("decide", "observe"):
         return msgspec.convert(answer.body, wire.DecisionAnswer)
     if call == "decide-top":

@@ -89,8 +89,8 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
 
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""
-        fields = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
-        options = {name: value for name, value in fields.items() if value is not UNSET}
+        settings = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
+        options = {name: value for name, value in settings.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
                 options[name] = _encoder(options[name], name)
@@ -153,14 +153,14 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def key_file(self) -> Path:
         """Where the hashes of keys stand."""
-        return self.beside(self.keys or f"{self.path.stem}.keys.toml")
+        return self.resolve(self.keys or f"{self.path.stem}.keys.toml")
 
     @property
     def secure(self) -> bool:
         """Whether clients come by TLS, here or at a trusted proxy."""
         return bool(self.certificate or self.trusted_proxy)
 
-    def beside(self, name: str) -> Path:
+    def resolve(self, name: str) -> Path:
         """Return the path of a file that is named in this one."""
         return self.path.parent / name
 
@@ -169,7 +169,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
         journal = self.agents[agent].journal
         if journal is None:
             journal = f"{self.path.stem}.{agent}.db"
-        return journal if "://" in journal else os.fspath(self.beside(journal))
+        return journal if "://" in journal else os.fspath(self.resolve(journal))
 
     def check(self, *, keys: bool) -> None:
         """Refuse what would not be safe, or cannot be."""
@@ -192,11 +192,11 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
             )
         if bool(self.certificate) != bool(self.certificate_key):
             raise ValueError("certificate: expected certificate_key with it, or neither")
-        wanted = self.personalizer
-        if wanted is not None:
-            _check_known("agent", wanted.agent, sorted(self.agents))
-            objectives = self.agents[wanted.agent].objectives
-            _check_known("objective", wanted.objective, [each.name for each in objectives])
+        personalizer = self.personalizer
+        if personalizer is not None:
+            _check_known("agent", personalizer.agent, sorted(self.agents))
+            names = [objective.name for objective in self.agents[personalizer.agent].objectives]
+            _check_known("objective", personalizer.objective, names)
 
 
 def _check_known(name: str, value: str, known: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Requests to a service: as much of HTTP as its answers need, and no more.
+"""HTTPClient to a service: as much of HTTP as its answers need, and no more.
 
 A client that asks for a decision should cost little beside the agent that makes it; the HTTP client
 of the standard library takes longer to read the head of an answer than a service to write it.
@@ -15,8 +15,8 @@ import msgspec
 from mogro.agent import errors
 from mogro.service.wire import ErrorAnswer
 
-_PIECE = 1 << 16
-_HEAD = 1 << 16  # bytes at most
+_CHUNK_BYTES = 1 << 16
+_MAX_HEAD_BYTES = 1 << 16  # bytes at most
 
 
 class ServiceError(ConnectionError):
@@ -53,7 +53,7 @@ class Connection:
             context = ssl.create_default_context()
             self._socket = context.wrap_socket(self._socket, server_hostname=host)
 
-    def ask(self, head: bytes, body: bytes) -> tuple[int, bytes]:
+    def request(self, head: bytes, body: bytes) -> tuple[int, bytes]:
         """Send a request, and return the status and the body of its answer.
 
         ``head`` is the request line with all headers but the length of the body.
@@ -61,23 +61,23 @@ class Connection:
         self._socket.sendall(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
         data = self._receive()
         while (end := data.find(b"\r\n\r\n")) < 0:
-            if len(data) > _HEAD:
-                raise OSError(f"no head of an answer in {_HEAD} bytes")
+            if len(data) > _MAX_HEAD_BYTES:
+                raise OSError(f"no head of an answer in {_MAX_HEAD_BYTES} bytes")
             data += self._receive()
-        fields, parts = data[:end].lower(), [data[end + 4 :]]
-        start = fields.find(b"\r\ncontent-length:")
-        if start < 0 or not fields.startswith(b"http/1."):
+        header, chunks = data[:end].lower(), [data[end + 4 :]]
+        start = header.find(b"\r\ncontent-length:")
+        if start < 0 or not header.startswith(b"http/1."):
             raise OSError(f"no answer in HTTP whose length is announced: {data[:60]!r}")
-        missing = int(fields[start + 17 :].split(b"\r\n", 1)[0]) - len(parts[0])
-        while missing > 0:
-            parts.append(self._receive())
-            missing -= len(parts[-1])
-        if missing < 0:
-            raise OSError(f"{-missing} bytes more than announced")
-        return int(fields[9:12]), b"".join(parts)
+        missing_bytes = int(header[start + 17 :].split(b"\r\n", 1)[0]) - len(chunks[0])
+        while missing_bytes > 0:
+            chunks.append(self._receive())
+            missing_bytes -= len(chunks[-1])
+        if missing_bytes < 0:
+            raise OSError(f"{-missing_bytes} bytes more than announced")
+        return int(header[9:12]), b"".join(chunks)
 
     def _receive(self) -> bytes:
-        data = self._socket.recv(_PIECE)
+        data = self._socket.recv(_CHUNK_BYTES)
         if not data:
             raise ConnectionError("the service has closed the connection")
         return data
@@ -91,7 +91,7 @@ class _PerThread(threading.local):
     connection: Connection | None = None  # kept open between requests
 
 
-class Requests:
+class HTTPClient:
     """Sends requests to a service, by a connection for each thread; parameters as of connect."""
 
     def __init__(self, url: str, *, key: str | None, timeout: float, retries: int) -> None:
@@ -112,12 +112,12 @@ class Requests:
         head = f"{method} {root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
         attempt = 0
         while True:
-            kept = self._thread.connection
+            open_connection = self._thread.connection
             try:
-                status, content = (kept or self._connect()).ask(head, body)
+                status, content = (open_connection or self._connect()).request(head, body)
             except OSError as error:
                 self.close()
-                if kept is not None and isinstance(error, ConnectionError):
+                if open_connection is not None and isinstance(error, ConnectionError):
                     continue  # it was closed since the last call: a new one may do
                 if attempt == self._retries:
                     raise ServiceError(f"{self.url}: {error!r}") from error
@@ -125,7 +125,7 @@ class Requests:
                 if status == 200:
                     return content
                 if status != 503 or attempt == self._retries:
-                    raise _read_error(status, content)
+                    raise _parse_error(status, content)
             time.sleep(min(0.05 * 2**attempt, 1.0))
             attempt += 1
 
@@ -142,15 +142,15 @@ class Requests:
         return self._thread.connection
 
 
-def _read_error(status: int, content: bytes) -> Exception:
+def _parse_error(status: int, content: bytes) -> Exception:
     """Return the exception that an answer stands for; a proxy may have words of its own."""
     try:
-        return refusal(status, msgspec.json.decode(content, type=ErrorAnswer))
+        return to_exception(status, msgspec.json.decode(content, type=ErrorAnswer))
     except ValueError:
         return ServiceError(f"{status}: {content[:100]!r}", status)
 
 
-def refusal(status: int, answer: ErrorAnswer) -> Exception:
+def to_exception(status: int, answer: ErrorAnswer) -> Exception:
     """Return the exception that an agent in this process would have raised."""
     if status >= 500 or status in (401, 403, 408, 421, 429):
         return ServiceError(f"{status}: {answer.message}", status)

@@ -17,9 +17,9 @@ from mogro.agent.features.encoder import read_records
 from mogro.service.config import ServiceConfig
 from mogro.service.threads import Writer
 
-_RECENT = 200  # choices that the page looks back on
-_RECALLED, _ARMS = 20, 1000  # of them from a journal, with so many arms each at most
-_FRESH = 5.0  # seconds for which alarms are kept: they look at all decisions
+_MAX_RECENT = 200  # choices that the page looks back on
+_MAX_RECALLED, _MAX_ARMS = 20, 1000  # of them from a journal, with so many arms each at most
+_CACHE_SECONDS = 5.0  # seconds for which alarms are kept: they look at all decisions
 
 
 class ArmStore:
@@ -71,13 +71,13 @@ class ArmStore:
             missing = [arm for arm in ids if arm not in self.features_by_arm]
             if missing:
                 raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
-            gone = set(ids)
-            self._replace({arm: x for arm, x in self.features_by_arm.items() if arm not in gone})
+            dropped = set(ids)
+            self._replace({arm: x for arm, x in self.features_by_arm.items() if arm not in dropped})
 
     def _replace(self, features_by_arm: dict[str, Any]) -> None:
         if len(features_by_arm) > self._max_arms:
-            words = f"arms: expected at most {self._max_arms} in all, got {len(features_by_arm)}"
-            raise HTTPException(413, words)
+            message = f"arms: expected at most {self._max_arms} in all, got {len(features_by_arm)}"
+            raise HTTPException(413, message)
         catalogue = self._encode(features_by_arm)
         with write_atomically(self._path) as file:
             file.write(json.dumps(features_by_arm).encode())
@@ -104,7 +104,7 @@ class HostedAgent:
         The agent itself, its arms on offer, and the thread that changes it.
     noise
         Of rewards, if somebody knows: see :meth:`mogro.Agent.front`.
-    recent
+    recent_choices
         Arms and contexts of the last choices.
     page
         Since when, and the parts of the page as they were then.
@@ -114,9 +114,9 @@ class HostedAgent:
         self.name, section, limits = name, config.agents[name], config.limits
         self.agent, self.noise = section.open(config.journal(name), name), section.noise
         try:
-            path = config.beside(f"{config.path.stem}.{name}.arms.json")
+            path = config.resolve(f"{config.path.stem}.{name}.arms.json")
             self.arms = ArmStore(self.agent, path, section.catalogue, max_arms=limits.arms)
-            self.recent = deque(self._recorded(), maxlen=_RECENT)
+            self.recent_choices = deque(self._recorded_choices(), maxlen=_MAX_RECENT)
         except BaseException:
             self.agent.close()
             raise
@@ -125,23 +125,23 @@ class HostedAgent:
         self._lock = threading.Lock()
         self._alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
 
-    def _recorded(self) -> list[tuple[Any, Any]]:
+    def _recorded_choices(self) -> list[tuple[Any, Any]]:
         """Return the last choices that the journal knows."""
         ledger, choices = self.agent.freeze().ledger, []
-        for row in ledger.live()[-_RECALLED:].tolist():
+        for row in ledger.live()[-_MAX_RECALLED:].tolist():
             try:
                 arms = self.agent.decision(ledger.ids[row]).decision.inputs.arms
             except ValueError:  # its inputs are not on record
                 continue
-            if len(arms) <= _ARMS:
-                named = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
-                choices.append((named, arms.context))
+            if len(arms) <= _MAX_ARMS:
+                features_by_arm = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
+                choices.append((features_by_arm, arms.context))
         return choices
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return what should be looked at, as of a few seconds ago."""
         with self._lock:
-            if time.monotonic() - self._alarms[0] > _FRESH:
+            if time.monotonic() - self._alarms[0] > _CACHE_SECONDS:
                 self._alarms = time.monotonic(), self.agent.alarms()
             return self._alarms[1]
 

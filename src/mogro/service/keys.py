@@ -18,7 +18,7 @@ from mogro._files import write_atomically
 Role = Literal["decide", "reward", "read", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-_LOOK_AGAIN = 1.0  # seconds after which the file is looked at again
+_REFRESH_SECONDS = 1.0  # seconds after which the file is looked at again
 
 
 class Key(Struct, forbid_unknown_fields=True, frozen=True):
@@ -57,14 +57,14 @@ class KeyRing:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._looked, self._keys = path, time.monotonic(), _read(path)
-        self._had_some = bool(self._keys)
+        self._path, self._refreshed, self._keys = path, time.monotonic(), _read(path)
+        self._had_keys = bool(self._keys)
 
     @property
     def required(self) -> bool:
         """Whether a request needs a key: once there were some, for ever."""
         self._refresh()
-        return self._had_some
+        return self._had_keys
 
     def find(self, secret: str) -> tuple[str, Key] | None:
         """Return a key with its name; every comparison takes the same time."""
@@ -75,17 +75,17 @@ class KeyRing:
                 match = name, key
         return match
 
-    def named(self, name: str) -> Key | None:
+    def get(self, name: str) -> Key | None:
         """Return a key by its name, if it still stands."""
         self._refresh()
         return self._keys.get(name)
 
     def _refresh(self) -> None:
-        if time.monotonic() - self._looked >= _LOOK_AGAIN:
-            self._looked = time.monotonic()
+        if time.monotonic() - self._refreshed >= _REFRESH_SECONDS:
+            self._refreshed = time.monotonic()
             with suppress(OSError, ValueError):
                 self._keys = _parse(self._path)
-                self._had_some |= bool(self._keys)
+                self._had_keys |= bool(self._keys)
 
 
 def add_key(path: Path, name: str, roles: list[Role], agents: list[str]) -> str:

@@ -28,7 +28,7 @@ class Metrics:
         )
         self._registry.register(_Agents(agents))
 
-    def note(self, call: str, status: int, seconds: float) -> None:
+    def count_request(self, call: str, status: int, seconds: float) -> None:
         """Count an answer."""
         self._requests.labels(call, str(status)).inc()
         self._seconds.labels(call).observe(seconds)
@@ -54,20 +54,20 @@ class _Agents(Collector):
         commits = CounterMetricFamily("mogro_commits", "Commits.", labels=["agent"])
         alarms = GaugeMetricFamily("mogro_alarms", "Alarms.", labels=["agent", "alarm"])
         prices = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
-        left = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
+        rooms = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
         for name, hosted in self._agents.items():
             for status in hosted.agent.budgets:
                 prices.add_metric([name, status.budget.objective], status.price)
-                left.add_metric([name, status.budget.objective], status.room)
+                rooms.add_metric([name, status.budget.objective], status.room)
             for kind, number in hosted.agent.counters.items():
                 family = held if kind in ("pending", "completed") else events
                 family.add_metric([name, kind], number)
             queue.add_metric([name], hosted.writer.size)
             commits.add_metric([name], hosted.writer.commits)
-            raised = [alarm.name for alarm in hosted.alarms()]
-            for alarm in sorted(set(raised)):
-                alarms.add_metric([name, alarm], raised.count(alarm))
-        yield from (events, held, queue, commits, alarms, prices, left)
+            alarm_names = [alarm.name for alarm in hosted.alarms()]
+            for alarm in sorted(set(alarm_names)):
+                alarms.add_metric([name, alarm], alarm_names.count(alarm))
+        yield from (events, held, queue, commits, alarms, prices, rooms)
 
     def describe(self) -> Iterator[Metric]:
         """Say nothing in advance: asking takes the agents' time."""

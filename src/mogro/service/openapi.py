@@ -30,16 +30,17 @@ _REFUSALS = {
 
 def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
-    types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
+    pairs = [(o.request_type, o.response_type) for o in operations]
+    types = [body_type for pair in pairs for body_type in pair if body_type is not None]
     types.append(ErrorAnswer)
-    found, components = msgspec.json.schema_components(
+    type_schemas, components = msgspec.json.schema_components(
         types, ref_template=_REFERENCE, schema_hook=_array
     )
-    schemas = dict(zip(types, found, strict=True))
+    schemas = dict(zip(types, type_schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for each in operations:
-        described = _describe(each, schemas, components, agents)
-        paths.setdefault(each.path, {})[each.method.lower()] = described
+    for operation in operations:
+        description = _describe(operation, schemas, components, agents)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = description
     return {
         "openapi": "3.1.0",
         "info": {
@@ -73,47 +74,46 @@ def _describe(
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "As asked."}
     if operation.status != 204:
-        answer["content"] = (
-            {"*/*": {}} if operation.answers is None else _json(schemas[operation.answers])
-        )
+        kind = operation.response_type
+        answer["content"] = {"*/*": {}} if kind is None else _json(schemas[kind])
     path = f"{operation.method.lower()}{operation.path.replace('/', '_')}"
     responses = {str(operation.status): answer}
     for status in _REFUSALS:
         responses[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
-    described: dict[str, Any] = {
+    description: dict[str, Any] = {
         "summary": operation.summary,
         "operationId": path.translate(str.maketrans("-", "_", "{}")),
         "responses": responses,
     }
     parameters = {}
-    if operation.asks is not None and operation.method == "GET":
+    if operation.request_type is not None and operation.method == "GET":
         text = {"type": "string", "minLength": 1}
-        parameters = {(name, "query"): text for name in operation.asks.__struct_fields__}
-    elif operation.asks is not None:
-        body = _body(schemas[operation.asks], components)
-        described["requestBody"] = {"required": True, "content": _json(body)}
+        parameters = {(name, "query"): text for name in operation.request_type.__struct_fields__}
+    elif operation.request_type is not None:
+        body = _body(schemas[operation.request_type], components)
+        description["requestBody"] = {"required": True, "content": _json(body)}
     for name in re.findall(r"{(\w+)}", operation.path):
-        known = {"enum": list(agents)} if name == "agent" else {}
-        parameters[name, "path"] = {"type": "string", **known}
+        choices = {"enum": list(agents)} if name == "agent" else {}
+        parameters[name, "path"] = {"type": "string", **choices}
     if parameters:
-        described["parameters"] = [
+        description["parameters"] = [
             {"name": name, "in": where, "schema": schema, "required": True}
             for (name, where), schema in parameters.items()
         ]
     if operation.role is not None:
-        described["security"] = [{"key": []}]
-        described["description"] = f"Role: {operation.role}."
-    return described
+        description["security"] = [{"key": []}]
+        description["description"] = f"Role: {operation.role}."
+    return description
 
 
 def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a body; the name of a call is needed in batches only."""
     name = schema["$ref"].rpartition("/")[2]
-    whole = components[name]
-    if "call" not in whole.get("properties", {}):
+    call_schema = components[name]
+    if "call" not in call_schema.get("properties", {}):
         return schema
-    single = dict(whole, title=f"{name}Body")
-    single["properties"] = {k: v for k, v in whole["properties"].items() if k != "call"}
-    single["required"] = [field for field in whole["required"] if field != "call"]
-    components[f"{name}Body"] = single
+    body_schema = dict(call_schema, title=f"{name}Body")
+    body_schema["properties"] = {k: v for k, v in call_schema["properties"].items() if k != "call"}
+    body_schema["required"] = [field for field in call_schema["required"] if field != "call"]
+    components[f"{name}Body"] = body_schema
     return {"$ref": _REFERENCE.format(name=f"{name}Body")}

@@ -26,7 +26,7 @@ from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
 from mogro.service.service import Service
 
-_HERE = "/v1/agents/{agent}"
+_AGENT_PATH = "/v1/agents/{agent}"
 _CHUNK = 1 << 16
 # Seconds by which a client's time may differ from the clock. What is ahead counts as now: nobody
 # can move the time of an agent beyond the clock. What is far behind could not be gone on from.
@@ -51,23 +51,23 @@ class ServiceRequest(NamedTuple):
         """The agent itself."""
         return self.hosted.agent
 
-    def check(self, asked: Any) -> None:
+    def check(self, body: Any) -> None:
         """Refuse what the key or the limits do not allow."""
-        for role in getattr(asked, "roles", ()):
+        for role in getattr(body, "roles", ()):
             self.caller.require(role, self.name)
-        arms, most = getattr(asked, "arms", None), self.service.config.limits.arms
-        if isinstance(arms, dict) and len(arms) > most:
-            raise HTTPException(413, f"arms: expected at most {most}, got {len(arms)}")
-        now, clock = getattr(asked, "now", None), time.time()
+        arms, limit = getattr(body, "arms", None), self.service.config.limits.arms
+        if isinstance(arms, dict) and len(arms) > limit:
+            raise HTTPException(413, f"arms: expected at most {limit}, got {len(arms)}")
+        now, clock = getattr(body, "now", None), time.time()
         if now is not None:
             if not clock - _BEHIND <= now <= clock + _AHEAD:
                 raise ImplausibleTime(
                     f"now: expected at most a minute after {clock:.0f}, the clock of the service, "
                     f"and 30 days before, got {now}; it may be left out"
                 )
-            asked.now = min(now, clock)
+            body.now = min(now, clock)
 
-    def note(self, what: str, detail: Any) -> None:
+    def record_change(self, what: str, detail: Any) -> None:
         """Write down who has changed what."""
         by, agent = self.caller.name, self.hosted.name
         self.service.audit.write(by, agent, what, msgspec.to_builtins(detail))
@@ -75,7 +75,7 @@ class ServiceRequest(NamedTuple):
 
     def history(self, what: str) -> list[wire.ChangeAnswer]:
         """Return who has changed it before."""
-        return self.service.audit.list(self.hosted.name, what)
+        return self.service.audit.changes(self.hosted.name, what)
 
 
 class Operation(NamedTuple):
@@ -89,7 +89,7 @@ class Operation(NamedTuple):
         That a key needs; None if it needs no key.
     summary
         What it does.
-    asks, answers
+    request_type, response_type
         Types of what is asked (in a GET, in the address) and of the answer; None where there is
         none, or no JSON.
     work
@@ -107,8 +107,8 @@ class Operation(NamedTuple):
     path: str
     role: Role | Literal["any"] | None
     summary: str
-    asks: Any
-    answers: Any
+    request_type: Any
+    response_type: Any
     work: Callable[[ServiceRequest, Any], Any]
     writes: bool = False
     agent: str | None = None
@@ -120,13 +120,13 @@ def as_json(body: Any, status: int = 200) -> Response:
     return Response(wire.encode(body), status, media_type="application/json")
 
 
-def operation(
-    method: str, path: str, role: Any, work: Callable[..., Any], **more: Any
+def make_operation(
+    method: str, path: str, role: Any, work: Callable[..., Any], **options: Any
 ) -> Operation:
     """Return an operation, with the types and the words of a function."""
-    hints, words = get_type_hints(work), (work.__doc__ or "").partition("\n")[0]
-    answers = None if hints["return"] in (Response, type(None)) else hints["return"]
-    return Operation(method, path, role, words, hints.get("asked"), answers, work, **more)
+    hints, summary = get_type_hints(work), (work.__doc__ or "").partition("\n")[0]
+    response_type = None if hints["return"] in (Response, type(None)) else hints["return"]
+    return Operation(method, path, role, summary, hints.get("body"), response_type, work, **options)
 
 
 def operations(service: Service) -> list[Operation]:
@@ -135,69 +135,67 @@ def operations(service: Service) -> list[Operation]:
     return [
         *(_call(kind, writes=True) for kind in get_args(calls.WriteCall)),
         *(_call(kind) for kind in calls.READ_CALLS),
-        operation("GET", f"{_HERE}/decision", "read", _show_decision),
-        operation("GET", f"{_HERE}/explanation", "read", _explain),
-        operation("GET", f"{_HERE}/alarms", "read", _show_alarms),
-        operation("GET", f"{_HERE}/weights", "read", _show_weights),
-        operation("PUT", f"{_HERE}/weights", "admin", _set_weights),
-        operation("GET", f"{_HERE}/config", "read", _show_config),
-        operation("PATCH", f"{_HERE}/config", "admin", _reconfigure),
-        operation("GET", f"{_HERE}/budgets", "read", _show_budgets),
-        operation("PUT", f"{_HERE}/budgets", "admin", _set_budgets),
-        operation("GET", f"{_HERE}/arms", "read", _show_arms),
-        operation("PUT", f"{_HERE}/arms", "admin", _put_arms),
-        operation("DELETE", f"{_HERE}/arms", "admin", _drop_arms),
-        operation("POST", f"{_HERE}/erase", "admin", _erase),
-        operation("POST", f"{_HERE}/batch", "any", _batch),
-        operation("GET", f"{_HERE}/log", "read", _log),
-        operation("GET", _HERE, "read", _describe),
-        operation("GET", "/v1/agents", "any", _list_agents),
-        operation("GET", "/v1/audit", "admin", _list_changes),
-        operation("GET", "/health", None, _health)._replace(answers=wire.HealthAnswer),
-        operation("GET", "/ready", None, _ready),
-        operation("GET", "/metrics", metrics, _metrics),
+        make_operation("GET", f"{_AGENT_PATH}/decision", "read", _show_decision),
+        make_operation("GET", f"{_AGENT_PATH}/explanation", "read", _explain),
+        make_operation("GET", f"{_AGENT_PATH}/alarms", "read", _show_alarms),
+        make_operation("GET", f"{_AGENT_PATH}/weights", "read", _show_weights),
+        make_operation("PUT", f"{_AGENT_PATH}/weights", "admin", _set_weights),
+        make_operation("GET", f"{_AGENT_PATH}/config", "read", _show_config),
+        make_operation("PATCH", f"{_AGENT_PATH}/config", "admin", _reconfigure),
+        make_operation("GET", f"{_AGENT_PATH}/budgets", "read", _show_budgets),
+        make_operation("PUT", f"{_AGENT_PATH}/budgets", "admin", _set_budgets),
+        make_operation("GET", f"{_AGENT_PATH}/arms", "read", _show_arms),
+        make_operation("PUT", f"{_AGENT_PATH}/arms", "admin", _put_arms),
+        make_operation("DELETE", f"{_AGENT_PATH}/arms", "admin", _drop_arms),
+        make_operation("POST", f"{_AGENT_PATH}/erase", "admin", _erase),
+        make_operation("POST", f"{_AGENT_PATH}/batch", "any", _batch),
+        make_operation("GET", f"{_AGENT_PATH}/log", "read", _log),
+        make_operation("GET", _AGENT_PATH, "read", _describe),
+        make_operation("GET", "/v1/agents", "any", _list_agents),
+        make_operation("GET", "/v1/audit", "admin", _list_changes),
+        make_operation("GET", "/health", None, _health)._replace(response_type=wire.HealthAnswer),
+        make_operation("GET", "/ready", None, _ready),
+        make_operation("GET", "/metrics", metrics, _metrics),
     ]
 
 
-def _call(kind: type[calls.Call], *, writes: bool = False) -> Operation:
-    path, words = f"{_HERE}/{kind.__struct_config__.tag}", (kind.__doc__ or "").partition("\n")[0]
-    return Operation("POST", path, kind.role, words, kind, kind.answers, _carry_out, writes)
+def _call(call: type[calls.Call], *, writes: bool = False) -> Operation:
+    path = f"{_AGENT_PATH}/{call.__struct_config__.tag}"
+    summary = (call.__doc__ or "").partition("\n")[0]
+    return Operation("POST", path, call.role, summary, call, call.response_type, _carry_out, writes)
 
 
-def _carry_out(request: ServiceRequest, asked: calls.Call) -> Any:
+def _carry_out(request: ServiceRequest, call: calls.Call) -> Any:
     """Return the answer of the agent, and remember what was on offer."""
-    answer = asked.carry_out(request.agent, request.hosted.arms.catalogue)
-    if isinstance(asked, calls.DecideCall):
-        request.hosted.recent.append((asked.arms, asked.context))
+    answer = call.carry_out(request.agent, request.hosted.arms.catalogue)
+    if isinstance(call, calls.DecideCall):
+        request.hosted.recent_choices.append((call.arms, call.context))
     return answer
 
 
-async def _batch(request: ServiceRequest, asked: calls.Batch) -> wire.BatchAnswers:
+async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswers:
     """Make up to 100 calls with one commit; each needs its role."""
-    most = request.service.config.limits.batch
-    if len(asked.calls) > most:
-        raise HTTPException(413, f"calls: expected at most {most}, got {len(asked.calls)}")
-    for call in asked.calls:
+    limit = request.service.config.limits.batch
+    if len(body.calls) > limit:
+        raise HTTPException(413, f"calls: expected at most {limit}, got {len(body.calls)}")
+    for call in body.calls:
         request.check(call)
-    works = [partial(_carry_out, request, call) for call in asked.calls]
-    results = await request.hosted.writer.perform(works)
-    return wire.BatchAnswers(
-        [
-            wire.BatchAnswer(*(error_answer(each) if isinstance(each, Exception) else (200, each)))
-            for each in results
-        ]
-    )
+    work = [partial(_carry_out, request, call) for call in body.calls]
+    results = await request.hosted.writer.perform(work)
+    pairs: list[Any] = [error_answer(r) if isinstance(r, Exception) else (200, r) for r in results]
+    return wire.BatchAnswers([wire.BatchAnswer(status, answer) for status, answer in pairs])
 
 
-def _show_decision(request: ServiceRequest, asked: wire.DecisionId) -> wire.RecordAnswer:
+def _show_decision(request: ServiceRequest, body: wire.DecisionId) -> wire.RecordAnswer:
     """Return a decision and what has become of it."""
-    return wire.record_answer(request.agent.decision(asked.id))
+    return wire.record_answer(request.agent.decision(body.id))
 
 
-def _explain(request: ServiceRequest, asked: wire.DecisionId) -> wire.ExplanationAnswer:
+def _explain(request: ServiceRequest, body: wire.DecisionId) -> wire.ExplanationAnswer:
     """Say what an arm was chosen over."""
-    known = request.agent.explain(request.agent.decision(asked.id).decision)
-    return wire.ExplanationAnswer(wire.decision_answer(known.decision), known.reason, known.rivals)
+    explanation = request.agent.explain(request.agent.decision(body.id).decision)
+    decision = wire.decision_answer(explanation.decision)
+    return wire.ExplanationAnswer(decision, explanation.reason, explanation.rivals)
 
 
 def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
@@ -210,10 +208,10 @@ def _show_weights(request: ServiceRequest, _: None) -> wire.WeightsAnswer:
     return wire.WeightsAnswer(request.agent.weights, request.history("weights"))
 
 
-def _set_weights(request: ServiceRequest, asked: wire.SetWeights) -> wire.WeightsAnswer:
+def _set_weights(request: ServiceRequest, body: wire.SetWeights) -> wire.WeightsAnswer:
     """Set the trade-off."""
-    request.agent.set_weights(asked.weights, now=asked.now)
-    request.note("weights", asked.weights)
+    request.agent.set_weights(body.weights, now=body.now)
+    request.record_change("weights", body.weights)
     return _show_weights(request, None)
 
 
@@ -222,25 +220,24 @@ def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     return _config_after(request, Reconfiguration())
 
 
-def _reconfigure(request: ServiceRequest, asked: AgentSettings) -> wire.ConfigAnswer:
+def _reconfigure(request: ServiceRequest, body: AgentSettings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
-    options, config = asked.options(), request.agent.config
+    options, config = body.options(), request.agent.config
     names = ("arms", "context", "interactions")
     size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
-    most = request.service.config.limits.features
-    if size > most:
-        words = f"arms: expected at most {most} features of the agent, got {size}"
-        raise HTTPException(413, words)
-    done = request.agent.reconfigure(**options)
-    if done.changes:
-        request.note("config", asked)
-    return _config_after(request, done)
+    limit = request.service.config.limits.features
+    if size > limit:
+        message = f"arms: expected at most {limit} features of the agent, got {size}"
+        raise HTTPException(413, message)
+    reconfiguration = request.agent.reconfigure(**options)
+    if reconfiguration.changes:
+        request.record_change("config", body)
+    return _config_after(request, reconfiguration)
 
 
 def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
-    settings, changes = to_plain(request.agent.config), list(done.changes)
-    history = request.history("config")
-    return wire.ConfigAnswer(settings, changes, done.relearned, done.unsure, history)
+    settings, history = to_plain(request.agent.config), request.history("config")
+    return wire.ConfigAnswer(settings, list(done.changes), done.relearned, done.unsure, history)
 
 
 def _show_budgets(request: ServiceRequest, _: None) -> wire.BudgetsAnswer:
@@ -249,10 +246,10 @@ def _show_budgets(request: ServiceRequest, _: None) -> wire.BudgetsAnswer:
     return wire.BudgetsAnswer(budgets, request.history("budgets"))
 
 
-def _set_budgets(request: ServiceRequest, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
+def _set_budgets(request: ServiceRequest, body: wire.SetBudgets) -> wire.BudgetsAnswer:
     """Set all budgets."""
-    request.agent.reconfigure(budgets=asked.budgets)
-    request.note("budgets", asked.budgets)
+    request.agent.reconfigure(budgets=body.budgets)
+    request.record_change("budgets", body.budgets)
     return _show_budgets(request, None)
 
 
@@ -261,24 +258,24 @@ def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
     return wire.CatalogueAnswer(dict(request.hosted.arms.features_by_arm))
 
 
-def _put_arms(request: ServiceRequest, asked: wire.PutArms) -> wire.CountAnswer:
+def _put_arms(request: ServiceRequest, body: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
-    request.hosted.arms.put(asked.arms)
-    request.note("arms", {"put": list(asked.arms)[:100]})
+    request.hosted.arms.put(body.arms)
+    request.record_change("arms", {"put": list(body.arms)[:100]})
     return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
 
 
-def _drop_arms(request: ServiceRequest, asked: wire.DropArms) -> wire.CountAnswer:
+def _drop_arms(request: ServiceRequest, body: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
-    request.hosted.arms.drop(asked.arms)
-    request.note("arms", {"drop": asked.arms[:100]})
+    request.hosted.arms.drop(body.arms)
+    request.record_change("arms", {"drop": body.arms[:100]})
     return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
 
 
-def _erase(request: ServiceRequest, asked: wire.Erase) -> wire.CountAnswer:
+def _erase(request: ServiceRequest, body: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
-    erased = request.agent.erase(*asked.ids)
-    request.note("erase", {"decisions": erased})
+    erased = request.agent.erase(*body.ids)
+    request.record_change("erase", {"decisions": erased})
     return wire.CountAnswer(erased)
 
 
@@ -323,7 +320,7 @@ async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
 
 async def _list_changes(request: ServiceRequest, _: None) -> wire.AuditAnswer:
     """List who changed what."""
-    return wire.AuditAnswer(request.service.audit.list())
+    return wire.AuditAnswer(request.service.audit.changes())
 
 
 async def _health(request: ServiceRequest, _: None) -> Response:
@@ -331,15 +328,15 @@ async def _health(request: ServiceRequest, _: None) -> Response:
     states = await asyncio.to_thread(_states, request.service)  # however busy the readers are
     worst = next((s for s in ("failing", "degraded") if s in states.values()), "ok")
     caller = request.service.access.find_caller(request.http)
-    known = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
-    return as_json(wire.HealthAnswer(worst, known), 503 if worst == "failing" else 200)
+    visible = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
+    return as_json(wire.HealthAnswer(worst, visible), 503 if worst == "failing" else 200)
 
 
 def _states(service: Service) -> dict[str, str]:
     """Say how agents are; one whose journal failed last fails until a commit succeeds."""
     states = {}
     for name, hosted in service.agents.items():
-        if hosted.writer.fault is not None:
+        if hosted.writer.last_error is not None:
             states[name] = "failing"
         else:
             states[name] = "degraded" if hosted.alarms() else "ok"

@@ -22,9 +22,9 @@ from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import ServiceRequest
 from mogro.service.wire import ChangeAnswer, DecisionId
 
-_CHOICES = 100  # of the recent ones, that a trade-off is tried on
-_RECENT = 1000  # decisions
-_WIDE = 1.96  # standard errors of an interval of 95 %
+_MAX_CHOICES = 100  # of the recent ones, that a trade-off is tried on
+_RECENT_DECISIONS = 1000  # decisions
+_Z = 1.96  # standard errors of an interval of 95 %
 _NO_NOISE = (
     "What is certain of the front is not known: it takes the noise of rewards, a standard "
     "deviation for each objective (noise, in the file of the service)."
@@ -42,14 +42,14 @@ def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, st
 
 def _report_parts(hosted: HostedAgent) -> dict[str, str]:
     """Return the parts of a report, with what is certain of the front or why that is not known."""
-    agent, words = hosted.agent, _NO_NOISE
+    agent, message = hosted.agent, _NO_NOISE
     if hosted.noise is not None:
         try:
             return agent.report_parts(confidence=LEVEL, noise=hosted.noise)
         except ValueError as error:  # as with half-lives
-            words = f"What is certain of the front is not known: {error}."
+            message = f"What is certain of the front is not known: {error}."
     parts = agent.report_parts()
-    return parts | {"front": parts["front"] + _page.messages([], [words])}
+    return parts | {"front": parts["front"] + _page.messages([], [message])}
 
 
 def _arms(hosted: HostedAgent) -> str:
@@ -57,26 +57,27 @@ def _arms(hosted: HostedAgent) -> str:
     state = hosted.agent.freeze()
     names, ledger = state.objective_set.names, state.ledger
     history = [ledger.arms[row] for row in ledger.live().tolist()]
-    ever, recent = Counter(history), Counter(history[-_RECENT:])
-    believed: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
-    for each in _recent_estimates(hosted):
-        for arm, value, error in zip(each.arms, each.values, each.errors, strict=True):
-            believed.setdefault(arm, []).append((value, error))
+    counts, recent_counts = Counter(history), Counter(history[-_RECENT_DECISIONS:])
+    beliefs_by_arm: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
+    for estimates in _recent_estimates(hosted):
+        columns = estimates.arms, estimates.values, estimates.errors
+        for arm, value, error in zip(*columns, strict=True):
+            beliefs_by_arm.setdefault(arm, []).append((value, error))
     rows = []
-    whole = max(recent.total(), 1)
-    for arm in sorted({*believed, *ever}, key=lambda arm: (-recent[arm], -ever[arm], arm)):
+    recent_total = max(recent_counts.total(), 1)
+    for arm in sorted({*beliefs_by_arm, *counts}, key=lambda a: (-recent_counts[a], -counts[a], a)):
         cells = ["not on offer"] * len(names)
-        if arm in believed:
-            cells = _cells(np.mean(believed[arm], axis=0))
-        rows.append([arm, f"{ever[arm]:,}", f"{recent[arm] / whole:.1%}", *cells])
-    heads = ["arm", "chosen", f"of the last {whole:,}", *(f"{name}, believed" for name in names)]
+        if arm in beliefs_by_arm:
+            cells = _format_beliefs(np.mean(beliefs_by_arm[arm], axis=0))
+        rows.append([arm, f"{counts[arm]:,}", f"{recent_counts[arm] / recent_total:.1%}", *cells])
+    heads = ["arm", "chosen", f"of the last {recent_total:,}", *(f"{n}, believed" for n in names)]
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
     return f"{region}{_page.table('All arms', heads, rows)}</div>"
 
 
-def _cells(beliefs: FloatArray) -> list[str]:
+def _format_beliefs(beliefs: FloatArray) -> list[str]:
     """Return values with their intervals, of beliefs (2, M): values and standard errors."""
-    return [f"{value:.4g} ± {_WIDE * error:.2g}" for value, error in beliefs.T]
+    return [f"{value:.4g} ± {_Z * error:.2g}" for value, error in beliefs.T]
 
 
 def _budgets(hosted: HostedAgent) -> str:
@@ -86,8 +87,8 @@ def _budgets(hosted: HostedAgent) -> str:
         bound = "at most" if status.budget.at_most is not None else "at least"
         state = "" if status.feasible else "out of reach: even the cheapest arms miss it"
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
-        shown = [f"{number:.4g}" for number in numbers]
-        rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *shown, state])
+        cells = [f"{number:.4g}" for number in numbers]
+        rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *cells, state])
     heads = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
     return "<h2>Budgets</h2>" + _page.table("Budgets", heads, rows) if rows else ""
 
@@ -103,16 +104,16 @@ def _changes(changes: list[ChangeAnswer]) -> str:
     return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
-def show_decision(request: ServiceRequest, asked: DecisionId) -> dict[str, str]:
+def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
     """Return a decision with its rewards and its explanation, as HTML."""
-    record = request.agent.decision(asked.id)
+    record = request.agent.decision(body.id)
     decision, names = record.decision, request.agent.config.objective_set.names
     facts = _page.facts(
-        f"Decision {asked.id}",
+        f"Decision {body.id}",
         {
             "arm": decision.arm,
-            "expected": _listed(decision.estimates),
-            "rewards": _listed(record.rewards) or "none yet",
+            "expected": _format_values(decision.estimates),
+            "rewards": _format_values(record.rewards) or "none yet",
             "status": ", ".join(f"{n} {s}" for n, s in record.status.items()),
         },
     )
@@ -129,7 +130,7 @@ def show_decision(request: ServiceRequest, asked: DecisionId) -> dict[str, str]:
     return {"html": facts + why + (_page.table("Other arms", heads, rows) if rows else "")}
 
 
-def _listed(values: dict[str, float]) -> str:
+def _format_values(values: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
@@ -138,89 +139,90 @@ def _recent_estimates(hosted: HostedAgent) -> list[Estimates]:
 
     Without any since the service was started, the catalogue stands for them where it can.
     """
-    agent, recent = hosted.agent, []
-    choices = list(hosted.recent)[-_CHOICES:]
+    agent, estimates = hosted.agent, []
+    choices = list(hosted.recent_choices)[-_MAX_CHOICES:]
     if not choices and hosted.arms.features_by_arm and agent.config.context is None:
         choices = [(None, None)]
     for arms, context in choices:
-        offered = hosted.arms.catalogue if arms is None else arms
+        arms_on_offer = hosted.arms.catalogue if arms is None else arms
         with suppress(ValueError):  # from before a change of the settings
-            recent.append(agent.estimate(offered, context=context))
-    return recent
+            estimates.append(agent.estimate(arms_on_offer, context=context))
+    return estimates
 
 
-def _believe(
-    recent: Iterable[Estimates], objective_set: ObjectiveSet, weights: FloatArray
+def _believed_rewards(
+    recent_estimates: Iterable[Estimates], objective_set: ObjectiveSet, weights: FloatArray
 ) -> FloatArray:
     """Return what the arms that are best for weights give on average: values and errors, (2, M)."""
-    best = []
-    for each in recent:
-        arm = int((objective_set.to_learner_units(each.values) @ weights).argmax())
-        best.append((each.values[arm], each.errors[arm]))
-    return np.asarray(np.mean(best, axis=0))
+    best_arms = []
+    for estimates in recent_estimates:
+        arm = int((objective_set.to_learner_units(estimates.values) @ weights).argmax())
+        best_arms.append((estimates.values[arm], estimates.errors[arm]))
+    return np.asarray(np.mean(best_arms, axis=0))
 
 
 def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
-    objective_set, now = request.agent.config.objective_set, request.agent.weights
-    recent = _recent_estimates(request.hosted)
+    objective_set, current = request.agent.config.objective_set, request.agent.weights
+    estimates = _recent_estimates(request.hosted)
 
     def point(weights: FloatArray) -> dict[str, Any]:
-        values, errors = _believe(recent, objective_set, weights)
+        values, errors = _believed_rewards(estimates, objective_set, weights)
         named = objective_set.named(weights)
-        return {"weights": named, "values": values.tolist(), "errors": (_WIDE * errors).tolist()}
+        return {"weights": named, "values": values.tolist(), "errors": (_Z * errors).tolist()}
 
-    grid = read_trade_offs(None, objective_set) if recent else []
+    grid = read_trade_offs(None, objective_set) if estimates else []
     return {
         "objectives": [
             {"name": o.name, "direction": o.direction} for o in objective_set.objectives
         ],
         "points": [point(weights) for weights in grid],
-        "current": point(objective_set.shares(now)) if recent and now is not None else None,
-        "weights": now,
-        "choices": len(recent),
+        "current": point(objective_set.shares(current)) if estimates and current else None,
+        "weights": current,
+        "choices": len(estimates),
     }
 
 
-def compare_trade_off(request: ServiceRequest, asked: dict[str, float]) -> dict[str, str]:
+def compare_trade_off(request: ServiceRequest, body: dict[str, float]) -> dict[str, str]:
     """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
     agent, objective_set = request.agent, request.agent.config.objective_set
-    objective_set.weights(asked)  # it checks them
-    now, recent = agent.weights, _recent_estimates(request.hosted)
-    trade_offs = [each for each in (now, asked) if each is not None]
+    objective_set.weights(body)  # it checks them
+    current_weights, estimates = agent.weights, _recent_estimates(request.hosted)
+    trade_offs = [weights for weights in (current_weights, body) if weights is not None]
     rows = []
-    if recent:
-        for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
-            beliefs = _believe(recent, objective_set, objective_set.shares(each))
-            rows.append([f"believed, {label}", *_cells(beliefs)])
+    if estimates:
+        labels = ("as it is", "then")[-len(trade_offs) :]
+        for label, weights in zip(labels, trade_offs, strict=True):
+            beliefs = _believed_rewards(estimates, objective_set, objective_set.shares(weights))
+            rows.append([f"believed, {label}", *_format_beliefs(beliefs)])
     try:
         result = what_if(agent, trade_offs)
     except ValueError as error:
-        words = f"Not enough data yet: {error}."
+        verdict = f"Not enough data yet: {error}."
     else:
-        words = f"{_verdict(request.hosted, result)} {result.advice}".strip()
+        verdict = f"{_verdict(request.hosted, result)} {result.advice}".strip()
         logged = list(zip(result.value, result.interval(), strict=True))
-        if now is None:
+        if current_weights is None:
             logged.insert(0, (result.logged.value, result.logged.interval()))
         for label, pair in zip(("as it was", "then"), logged, strict=True):
             rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
     table = _page.table("What the trade-off changes", ["", *objective_set.names], rows)
-    return {"table": table, "words": words}
+    return {"table": table, "words": verdict}
 
 
 def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
     """Say how sure the log is about the last trade-off, or when it may be."""
-    chosen = result.evaluations[-1]
-    if not chosen.trusted:
-        return f"Not enough data yet{_needed(hosted, float(chosen.effective_size.min()))}."
+    evaluation = result.evaluations[-1]
+    if not evaluation.trusted:
+        return f"Not enough data yet{_time_needed(hosted, float(evaluation.effective_size.min()))}."
     if len(result.trade_offs) == 1:
-        return f"{chosen.rows:,} decisions of the log tell of it; intervals are of {LEVEL:.0%}."
+        return f"{evaluation.rows:,} decisions of the log tell of it; intervals are of {LEVEL:.0%}."
     if result.distinguishable()[0, 1]:
-        return f"By {chosen.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
-    return f"By {chosen.rows:,} decisions the two cannot be told apart."
+        return f"By {evaluation.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
+    return f"By {evaluation.rows:,} decisions the two cannot be told apart."
 
 
-def _needed(hosted: HostedAgent, size: float) -> str:
+def _time_needed(hosted: HostedAgent, size: float) -> str:
     """Say how much longer it takes at the present pace, where the agent knows the time."""
     state = hosted.agent.freeze()
     if not size > 0:
@@ -228,6 +230,6 @@ def _needed(hosted: HostedAgent, size: float) -> str:
     if not state.config.timed:
         return f": {size:.0f} decisions tell about it, {MIN_EFFECTIVE_SIZE:.0f} are needed"
     times = state.ledger.gather(state.ledger.live()).time
-    so_far = float(times.max()) - float(times.min())
-    more = _page.duration(so_far * (MIN_EFFECTIVE_SIZE / size - 1))
-    return f": about {more} more at this pace"
+    elapsed = float(times.max()) - float(times.min())
+    remaining = _page.duration(elapsed * (MIN_EFFECTIVE_SIZE / size - 1))
+    return f": about {remaining} more at this pace"

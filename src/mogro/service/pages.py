@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mogro import _page
 from mogro.service.access import COOKIE, Caller, read_body
-from mogro.service.operations import Operation, ServiceRequest, operation
+from mogro.service.operations import Operation, ServiceRequest, make_operation
 from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
 from mogro.service.service import Service
 
@@ -21,23 +21,23 @@ _STATIC = {
     "icon.svg": (_FOLDER / "icon.svg", "image/svg+xml"),
     "page.js": (_FOLDER / "page.js", "text/javascript"),
 }
-_FRESH = 2.0  # seconds for which the parts of a page are kept
-_SMALL = 10_000  # bytes of a form
+_CACHE_SECONDS = 2.0  # seconds for which the parts of a page are kept
+_MAX_FORM_BYTES = 10_000  # bytes of a form
 
 
 def operations() -> list[Operation]:
     """Return what browsers ask for: pages, and what a page asks for once it is open."""
     return [
-        operation("GET", "/", None, _home),
-        operation("GET", "/login", None, _login_form),
-        operation("POST", "/login", None, _log_in),
-        operation("POST", "/logout", "any", _log_out),
-        operation("GET", "/static/{name}", None, _static),
-        operation("GET", "/page/{agent}", None, _show_page),
-        operation("GET", "/page/{agent}/parts", "read", _show_parts),
-        operation("GET", "/page/{agent}/front", "read", show_front),
-        operation("POST", "/page/{agent}/compare", "read", compare_trade_off),
-        operation("GET", "/page/{agent}/decision", "read", show_decision),
+        make_operation("GET", "/", None, _home),
+        make_operation("GET", "/login", None, _login_form),
+        make_operation("POST", "/login", None, _log_in),
+        make_operation("POST", "/logout", "any", _log_out),
+        make_operation("GET", "/static/{name}", None, _static),
+        make_operation("GET", "/page/{agent}", None, _show_page),
+        make_operation("GET", "/page/{agent}/parts", "read", _show_parts),
+        make_operation("GET", "/page/{agent}/front", "read", show_front),
+        make_operation("POST", "/page/{agent}/compare", "read", compare_trade_off),
+        make_operation("GET", "/page/{agent}/decision", "read", show_decision),
     ]
 
 
@@ -46,12 +46,12 @@ async def _home(request: ServiceRequest, _: None) -> Response:
     caller = request.service.access.find_caller(request.http)
     if caller is None:
         return RedirectResponse("/login", 303)
-    for name in _visible(request.service, caller):
+    for name in _visible_agents(request.service, caller):
         return RedirectResponse(f"/page/{name}", 303)
     raise HTTPException(403, "key: expected one with the role read")
 
 
-def _visible(service: Service, caller: Caller) -> list[str]:
+def _visible_agents(service: Service, caller: Caller) -> list[str]:
     return [name for name in service.agents if caller.key.allows("read", name)]
 
 
@@ -63,12 +63,13 @@ async def _login_form(request: ServiceRequest, _: None) -> Response:
 async def _log_in(request: ServiceRequest, _: None) -> Response:
     """Begin a session, by a key."""
     config = request.service.config
-    body = await read_body(request.http, max_bytes=_SMALL, seconds=config.limits.seconds)
+    seconds = config.limits.seconds
+    body = await read_body(request.http, max_bytes=_MAX_FORM_BYTES, max_seconds=seconds)
     secret = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
     cookie = request.service.access.log_in(request.http, secret.strip())
     if cookie is None:
-        words = '<p class="warning" role="alert">That is no key of this service.</p>'
-        return _html(_page.fill(_FOLDER / "login.html", message=words), 401)
+        message = '<p class="warning" role="alert">That is no key of this service.</p>'
+        return _html(_page.fill(_FOLDER / "login.html", message=message), 401)
     response = RedirectResponse("/", 303)
     response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.secure)
     return response
@@ -100,24 +101,24 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
     caller.require("read", name)
     service.agent(name)  # or 404
     parts = await service.readers.perform(partial(_show_parts, request, None))
-    names = _visible(service, caller)
-    others = "".join(
+    names = _visible_agents(service, caller)
+    links = "".join(
         f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
         f"{_page.text(other)}</a>"
         for other in names
         if len(names) > 1
     )
     logout = '<button id="logout" type="button">Log out</button>'
-    filled = _page.fill(
+    page = _page.fill(
         _FOLDER / "page.html",
         name=_page.text(name),
         token=_page.text(caller.token or ""),
         may="yes" if caller.key.allows("admin", name) else "no",
-        others=others,
+        others=links,
         logout=logout * service.access.keys.required,
         **parts,
     )
-    return _html(filled)
+    return _html(page)
 
 
 def _html(text: str, status: int = 200) -> Response:
@@ -127,7 +128,7 @@ def _html(text: str, status: int = 200) -> Response:
 def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
     hosted, (since, parts) = request.hosted, request.hosted.page
-    if time.monotonic() - since > _FRESH:
-        parts = make_parts(hosted, request.service.audit.list(hosted.name))
+    if time.monotonic() - since > _CACHE_SECONDS:
+        parts = make_parts(hosted, request.service.audit.changes(hosted.name))
         hosted.page = time.monotonic(), parts
     return parts

@@ -11,10 +11,10 @@ from msgspec import Meta, Struct
 
 from mogro.agent import Agent, Decision, Encoder
 from mogro.service.config import Personalizer
-from mogro.service.operations import Operation, ServiceRequest, operation
+from mogro.service.operations import Operation, ServiceRequest, make_operation
 from mogro.service.wire import Id
 
-_HERE = "/personalizer/v1.1-preview.3"
+_PATH = "/personalizer/v1.1-preview.3"
 
 Scalar = float | str | bool | None
 Group = dict[str, Scalar | list[float | str] | dict[str, Scalar | list[float | str]]]
@@ -58,20 +58,20 @@ class RewardRequest(Struct):
     value: float
 
 
-def operations(wanted: Personalizer | None) -> list[Operation]:
+def operations(config: Personalizer | None) -> list[Operation]:
     """Return the calls, if they are wanted."""
-    if wanted is None:
+    if config is None:
         return []
 
-    def reward(request: ServiceRequest, asked: RewardRequest) -> None:
+    def reward(request: ServiceRequest, body: RewardRequest) -> None:
         """Reward an event."""
-        request.agent.reward(request.http.path_params["event"], {wanted.objective: asked.value})
+        request.agent.reward(request.http.path_params["event"], {config.objective: body.value})
 
-    event, whose = f"{_HERE}/events/{{event}}", {"writes": True, "agent": wanted.agent}
+    event, options = f"{_PATH}/events/{{event}}", {"writes": True, "agent": config.agent}
     return [
-        operation("POST", f"{_HERE}/rank", "decide", _rank, status=201, **whose),
-        operation("POST", f"{event}/reward", "reward", reward, status=204, **whose),
-        operation("POST", f"{event}/activate", "reward", _activate, status=204, **whose),
+        make_operation("POST", f"{_PATH}/rank", "decide", _rank, status=201, **options),
+        make_operation("POST", f"{event}/reward", "reward", reward, status=204, **options),
+        make_operation("POST", f"{event}/activate", "reward", _activate, status=204, **options),
     ]
 
 
@@ -80,34 +80,34 @@ def _activate(request: ServiceRequest, _: None) -> None:
     request.agent.activate(request.http.path_params["event"])
 
 
-def _rank(request: ServiceRequest, asked: RankRequest) -> RankResponse:
+def _rank(request: ServiceRequest, body: RankRequest) -> RankResponse:
     """Rank actions, as Personalizer did."""
     agent = request.agent
     config = agent.config
-    arms = {action.id: _record(action.features, config.arms) for action in asked.actions}
-    if len(arms) < len(asked.actions):
+    arms = {action.id: _record(action.features, config.arms) for action in body.actions}
+    if len(arms) < len(body.actions):
         raise ValueError("actions: expected different ids")
-    excluded = set(asked.excluded_actions)
+    excluded = set(body.excluded_actions)
     decision = agent.decide(
         arms,
-        context=None if config.context is None else _record(asked.context_features, config.context),
-        id=asked.event_id,
+        context=None if config.context is None else _record(body.context_features, config.context),
+        id=body.event_id,
         eligible=[arm not in excluded for arm in arms],
-        activate=not asked.defer_activation,
+        activate=not body.defer_activation,
     )
-    chances = _chances(agent, decision)
-    ranking = [RankedAction(arm, chances.get(arm, 0.0)) for arm in arms]
-    ranking.sort(key=lambda each: (each.id != decision.arm, -each.probability))
+    probabilities = _probabilities(agent, decision)
+    ranking = [RankedAction(arm, probabilities.get(arm, 0.0)) for arm in arms]
+    ranking.sort(key=lambda action: (action.id != decision.arm, -action.probability))
     return RankResponse(ranking, decision.id, decision.arm)
 
 
-def _chances(agent: Agent, decision: Decision) -> Mapping[str, float]:
+def _probabilities(agent: Agent, decision: Decision) -> Mapping[str, float]:
     """Return probabilities by arm; of a decision made before, those that the journal knows."""
     try:
-        known = decision.propensities
+        propensities = decision.propensities
     except ValueError:
-        known = agent.decision(decision.id).decision.propensities
-    return dict(zip(known.arms, known.values.tolist(), strict=True))
+        propensities = agent.decision(decision.id).decision.propensities
+    return dict(zip(propensities.arms, propensities.values.tolist(), strict=True))
 
 
 def _record(groups: list[Group], encoder: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_HEAD = 1 << 16  # bytes
+_MAX_HEAD_BYTES = 1 << 16  # bytes
 
 
 class JoinedWrites:
@@ -39,13 +39,13 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
-def make_protocol(seconds: float) -> type[asyncio.Protocol]:
+def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
     """Return a protocol that gives up on a client whose head is not there in time.
 
     Otherwise a client that sends a byte now and then would hold a connection for ever.
     """
 
-    class PatientProtocol(HttpToolsProtocol):
+    class TimedProtocol(HttpToolsProtocol):
         """Closes the connection of a client that stalls before its request has begun."""
 
         _timer: asyncio.TimerHandle | None = None
@@ -54,32 +54,32 @@ def make_protocol(seconds: float) -> type[asyncio.Protocol]:
         def connection_made(self, transport: Any) -> None:
             joined: Any = JoinedWrites(transport)
             super().connection_made(joined)
-            self._wait()
+            self._start_timer()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
+            self._stop_timer()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             if self._in_head and self._timer is None:
-                self._wait()
+                self._start_timer()
 
         def on_message_begin(self) -> None:
             self._size, self._in_head = 0, True
             super().on_message_begin()
 
         def on_url(self, url: bytes) -> None:
-            self._grow(len(url))
+            self._count_head(len(url))
             super().on_url(url)
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            self._grow(len(name) + len(value))
+            self._count_head(len(name) + len(value))
             super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
             self._in_head = False
-            self._stop()
+            self._stop_timer()
             super().on_headers_complete()
 
         def on_response_complete(self) -> None:
@@ -87,17 +87,18 @@ def make_protocol(seconds: float) -> type[asyncio.Protocol]:
             joined.flush()  # an answer without a body, as to HEAD
             super().on_response_complete()
 
-        def _grow(self, size: int) -> None:
+        def _count_head(self, size: int) -> None:
             self._size += size
-            if self._size > _HEAD:
-                raise ValueError(f"head: expected at most {_HEAD} bytes")  # the answer is 400
+            if self._size > _MAX_HEAD_BYTES:
+                # The answer is 400.
+                raise ValueError(f"head: expected at most {_MAX_HEAD_BYTES} bytes")
 
-        def _wait(self) -> None:
-            self._timer = self.loop.call_later(seconds, self.transport.abort)
+        def _start_timer(self) -> None:
+            self._timer = self.loop.call_later(max_seconds, self.transport.abort)
 
-        def _stop(self) -> None:
+        def _stop_timer(self) -> None:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
 
-    return PatientProtocol
+    return TimedProtocol

@@ -28,12 +28,12 @@ class Audit:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._kept: deque[ChangeAnswer] = deque(maxlen=1000)
+        self._changes: deque[ChangeAnswer] = deque(maxlen=1000)
         if path.exists():
             with path.open("rb") as lines:
                 for line in lines:
                     try:
-                        self._kept.append(msgspec.json.decode(line, type=ChangeAnswer))
+                        self._changes.append(msgspec.json.decode(line, type=ChangeAnswer))
                     except (msgspec.DecodeError, UnicodeDecodeError):
                         continue  # the last line, of a process that was killed
 
@@ -44,13 +44,13 @@ class Audit:
             file.write(msgspec.json.encode(change) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-            self._kept.append(change)
+            self._changes.append(change)
 
-    def list(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
+    def changes(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
         """Return the last changes, the latest first."""
         return [
             change
-            for change in reversed(self._kept)
+            for change in reversed(self._changes)
             if agent in (None, change.agent) and what in (None, change.what)
         ]
 
@@ -61,7 +61,7 @@ class Service:
     def __init__(self, config: ServiceConfig, *, log: Log | None = None) -> None:
         self.config, self.access = config, Access(config)
         config.check(keys=self.access.keys.required)
-        self.audit = Audit(config.beside(f"{config.path.stem}.audit.jsonl"))
+        self.audit = Audit(config.resolve(f"{config.path.stem}.audit.jsonl"))
         self.readers = ReaderPool()
         self.log: Log = log or write_line
         self.ready = False

@@ -40,7 +40,7 @@ class Writer:
 
     def __init__(self, agent: Agent, *, max_waiting: int, max_seconds: float) -> None:
         self.commits = 0
-        self.fault: Exception | None = None  # why the last commit failed, if it did
+        self.last_error: Exception | None = None  # why the last commit failed, if it did
         self.size = 0  # calls that wait or are being carried out
         self._agent, self._max_waiting, self._max_seconds = agent, max_waiting, max_seconds
         self._waiting: deque[_PendingCalls] = deque()
@@ -76,16 +76,17 @@ class Writer:
                 self._thread.submit(self._carry_out, pending, loop)
                 self._busy = True
             except RuntimeError:
-                refused = HTTPException(503, "closed: the service has stopped; try again")
-                _answer(pending, [[refused] * len(each.calls) for each in pending])
+                error = HTTPException(503, "closed: the service has stopped; try again")
+                _answer(pending, [[error] * len(request.calls) for request in pending])
 
     def _carry_out(self, pending: list[_PendingCalls], loop: asyncio.AbstractEventLoop) -> None:
         oldest = time.monotonic() - self._max_seconds
-        calls = [call for each in pending if each.since >= oldest for call in each.calls]
-        done = iter(self._commit(calls))
-        late = HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")
+        calls = [call for request in pending if request.since >= oldest for call in request.calls]
+        results = iter(self._commit(calls))
+        error = HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")
         answers = [
-            [next(done) if each.since >= oldest else late for _ in each.calls] for each in pending
+            [next(results) if request.since >= oldest else error for _ in request.calls]
+            for request in pending
         ]
         loop.call_soon_threadsafe(self._deliver, pending, answers, loop)
 
@@ -101,16 +102,16 @@ class Writer:
         try:
             answers = self._agent.batch(calls)
         except Exception as error:  # of the commit: none has happened
-            self.fault = error
+            self.last_error = error
             return [error] * len(calls)
-        self.commits, self.fault = self.commits + 1, None
+        self.commits, self.last_error = self.commits + 1, None
         return answers
 
 
 def _answer(pending: list[_PendingCalls], answers: list[Answers]) -> None:
-    for each, known in zip(pending, answers, strict=True):
-        if not each.answers.done():
-            each.answers.set_result(known)
+    for request, results in zip(pending, answers, strict=True):
+        if not request.answers.done():
+            request.answers.set_result(results)
 
 
 class ReaderPool:
@@ -124,8 +125,8 @@ class ReaderPool:
     async def perform(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns."""
         if self.size >= self._max_size:
-            words = f"busy: {self.size} requests wait; try again"
-            raise HTTPException(503, words, {"retry-after": "2"})
+            message = f"busy: {self.size} requests wait; try again"
+            raise HTTPException(503, message, {"retry-after": "2"})
         self.size += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, call)

@@ -57,8 +57,8 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 def _fields_of(kind: Any, **others: Any) -> Any:
     """Return a struct with the fields of a named tuple, some of other types."""
     fields = list((get_type_hints(kind) | others).items())
-    words = {"__doc__": (kind.__doc__ or "").partition("\n")[0]}
-    return msgspec.defstruct(f"{kind.__name__}Answer", fields, namespace=words)
+    namespace = {"__doc__": (kind.__doc__ or "").partition("\n")[0]}
+    return msgspec.defstruct(f"{kind.__name__}Answer", fields, namespace=namespace)
 
 
 AlarmAnswer: Any = _fields_of(Alarm)

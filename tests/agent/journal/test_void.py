@@ -15,7 +15,7 @@ from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, R
 from mogro.agent.journal import queue, replay
 from mogro.agent.journal.queue import CommitQueue
 from mogro.agent.journal.snapshots import Snapshots
-from mogro.agent.state.snapshot import write
+from mogro.agent.state.snapshot import write_snapshot
 from mogro.agent.state.state import State
 
 LIVE = (mogro.HalfLife(time=30.0), None)
@@ -45,7 +45,7 @@ def relived(config: AgentConfig, events: list[Event], path: Path) -> bytes:
         assert not isinstance(state.apply(event), Exception)
         while state.learner.observed.due:
             state.apply(PriorLearned(state.learner.observed.evidence()))
-    write(path, state)
+    write_snapshot(path, state)
     return path.read_bytes()
 
 
@@ -154,7 +154,7 @@ def test_others_read_and_write_snapshots_meanwhile(
                 return state
 
             monkeypatch.setattr(queue, "last_state", slowly)
-            other._store._valid = False
+            other._store._state_is_valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
             write = Snapshots.write_block
 
@@ -164,7 +164,7 @@ def test_others_read_and_write_snapshots_meanwhile(
                 if about[-1] > 0:  # the position of the snapshot itself
                     return
                 assert draft in self._journal.unused_parts()
-                assert draft not in self._journal.unused_parts(kept=1)
+                assert draft not in self._journal.unused_parts(draft_age=1)
                 self._journal.drop_parts([draft])
 
             monkeypatch.setattr(Snapshots, "write_block", and_another)

@@ -84,23 +84,23 @@ class ArmSet:
         """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
         if self.version is not None and self.rows is None and not self.view.contextual:
             return self.version.with_constant
-        seen = self.view(self.raw)
+        features = self.view(self.raw)
         if self._columns is not None:
-            seen = np.hstack(
-                [seen, self._columns if self.rows is None else self._columns[self.rows]]
+            features = np.hstack(
+                [features, self._columns if self.rows is None else self._columns[self.rows]]
             )
-        seen.flags.writeable = False
-        return seen
+        features.flags.writeable = False
+        return features
 
-    def arm(self, index: int) -> tuple[FloatArray, FloatArray]:
+    def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
         if self.version is None or self._columns is not None:
-            seen = self.features[index]
+            policy_features = self.features[index]
         else:  # of a catalogue perhaps nobody has asked for all
-            seen = self.view(self._raw[self._row(index)])
+            policy_features = self.view(self._raw[self._row(index)])
         if not self.view.contextual and self._columns is None:
-            return seen, seen
-        return seen, self.view.products(self._raw[self._row(index)])
+            return policy_features, policy_features
+        return policy_features, self.view.products(self._raw[self._row(index)])
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -130,7 +130,7 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
-    def lists(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
+    def has_same_arms(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
         """Tell whether all arms, also those that are not eligible, are these, seen so."""
         if ids is not self._ids or view is not self.view:
             return False
@@ -144,8 +144,8 @@ class ArmSet:
         """Return what is written down of all arms, also of those that are not eligible."""
         version = self.version
         if version is not None:
-            version.written = version.written or make_offer(self._ids, self._raw)
-            return version.written
+            version.offer = version.offer or make_offer(self._ids, self._raw)
+            return version.offer
         records = None if self._records is None else [record_text(each) for each in self._records]
         return make_offer(self._ids, self._raw, records)
 
@@ -208,15 +208,15 @@ class ArmReader:
         eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
-        plain = context is None and feature_map.context is None
-        view = feature_map.without_context if plain else feature_map.in_context(context)
+        contextless = context is None and feature_map.context is None
+        view = feature_map.without_context if contextless else feature_map.in_context(context)
         if isinstance(arms, Catalogue):
-            offered = _registered(arms, features, view)
+            arm_set = _read_catalogue(arms, features, view)
         else:
-            offered = self._listed(arms, features, view)
-        return offered if eligible is None else offered.subset(_mask(eligible, len(offered)))
+            arm_set = self._read_listing(arms, features, view)
+        return arm_set if eligible is None else arm_set.subset(_read_mask(eligible, len(arm_set)))
 
-    def _listed(
+    def _read_listing(
         self,
         arms: Iterable[str] | Mapping[str, Any],
         features: Features | None,
@@ -232,22 +232,22 @@ class ArmReader:
         rows, records = _read_features(features, view.features)
         if rows.shape != (len(ids), view.features.dim):
             check_shape(rows, "features", (len(ids), view.features.dim))
-        last = self._last
-        if records is None and last is not None and last.lists(ids, rows, view):
-            return last
-        offered = ArmSet(ids, rows.astype(np.float64), view, records=records)
-        _check_size(offered.raw if view.contextual else offered.features, rows, view)
+        last_set = self._last
+        if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
+            return last_set
+        arm_set = ArmSet(ids, rows.astype(np.float64), view, records=records)
+        _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
         if not view.contextual and records is None:
-            self._last = offered
-        return offered
+            self._last = arm_set
+        return arm_set
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
-        known, listed = self._ids
-        offered = list(arms) if type(arms) in (dict, tuple) else arms
-        if type(offered) is not list or not offered or offered != listed:
-            known = unique_strings(arms, "arms", wanted=_EXPECTED)
-            self._ids = known, list(known)
-        return known
+        known_ids, known_list = self._ids
+        id_list = list(arms) if type(arms) in (dict, tuple) else arms
+        if type(id_list) is not list or not id_list or id_list != known_list:
+            known_ids = unique_strings(arms, "arms", wanted=_EXPECTED)
+            self._ids = known_ids, list(known_ids)
+        return known_ids
 
 
 def _read_features(
@@ -265,7 +265,7 @@ def _read_features(
     return as_floats(rows, "features"), records
 
 
-def _registered(arms: Catalogue, features: Features | None, view: FeaturesInContext) -> ArmSet:
+def _read_catalogue(arms: Catalogue, features: Features | None, view: FeaturesInContext) -> ArmSet:
     """Return the arms of a catalogue."""
     if features is not None:
         raise ValueError("features: expected None, because a catalogue has features")
@@ -289,17 +289,17 @@ def make_offer(
     return Offer(digest.hexdigest(), names, numbers, None)
 
 
-def _check_size(copied: FloatArray, rows: FloatArray, view: FeaturesInContext) -> None:
-    size = np.vdot(copied, copied)
+def _check_size(features: FloatArray, rows: FloatArray, view: FeaturesInContext) -> None:
+    size = np.vdot(features, features)
     if not size * view.norm_growth <= LARGEST:
         floats(rows, "features", shape=rows.shape)
-        beside = " with those of the context" if view.contextual else ""
+        suffix = " with those of the context" if view.contextual else ""
         raise ValueError(
-            f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
+            f"features: expected squares that sum to at most {LARGEST:g}{suffix}, got {size:g}"
         )
 
 
-def _mask(eligible: ArrayLike, arms: int) -> BoolArray:
+def _read_mask(eligible: ArrayLike, arms: int) -> BoolArray:
     mask = np.asarray(eligible)
     if mask.dtype != np.bool_ or mask.shape != (arms,):
         raise ValueError(

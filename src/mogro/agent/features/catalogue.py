@@ -91,13 +91,13 @@ class CatalogueVersion:
         self.ids = ids
         self.features = features
         self._index = index
-        self.written: Offer | None = None  # once somebody has made it
+        self.offer: Offer | None = None  # once somebody has made it
 
     def best(self, direction: FloatArray, eligible: BoolArray | None) -> IntArray:
         """Return where the best arms for a direction (d,) stand, in ascending order."""
         rows = np.atleast_1d(np.asarray(self._index.best(direction, eligible=eligible)))
-        listed = rows.dtype.kind in "iu" and rows.ndim == 1 and len(rows) > 0
-        if not listed or rows.min() < 0 or rows.max() >= len(self.ids):
+        are_indices = rows.dtype.kind in "iu" and rows.ndim == 1 and len(rows) > 0
+        if not are_indices or rows.min() < 0 or rows.max() >= len(self.ids):
             raise ValueError(f"index: expected positions of arms, got {rows!r}")
         if eligible is not None and not eligible[rows].all():
             raise ValueError(f"index: expected eligible arms, got {rows!r}")
@@ -122,9 +122,9 @@ class CatalogueVersion:
             gram += wide.T @ wide
         scale = np.sqrt(np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0))
         values, vectors = np.linalg.eigh(gram / (scale[:, None] * scale))
-        kept = values > _ROUNDING * size * values[-1]
-        weights = np.sqrt(values[kept] * np.count_nonzero(kept) / len(self.features))
-        return np.ascontiguousarray((vectors[:, kept] * weights).T * scale)
+        in_span = values > _ROUNDING * size * values[-1]
+        weights = np.sqrt(values[in_span] * np.count_nonzero(in_span) / len(self.features))
+        return np.ascontiguousarray((vectors[:, in_span] * weights).T * scale)
 
 
 class Catalogue:
@@ -188,19 +188,19 @@ class Catalogue:
         """Register new arms (n,) with features (n, d)."""
         names, arms = self._read(ids, features)
         with self._lock:
-            known = [name for name in names if name in self._rows]
-            if known:
-                raise ValueError(f"ids: expected new arms, got {known[:3]}; see update")
-            before = self._version.ids if self._version else ()
-            size, store = len(before) + len(names), self._store
+            duplicates = [name for name in names if name in self._rows]
+            if duplicates:
+                raise ValueError(f"ids: expected new arms, got {duplicates[:3]}; see update")
+            old_ids = self._version.ids if self._version else ()
+            size, store = len(old_ids) + len(names), self._store
             if size > len(store):
                 # Rows past the end of a version are nobody's yet, so it can keep its view.
-                store = np.empty((max(size, len(before) * 3 // 2), self.dim), dtype=self.dtype)
-                store[: len(before)] = self._store[: len(before)]
-            store[len(before) : size] = arms
-            self._publish(before + names, store[:size])
+                store = np.empty((max(size, len(old_ids) * 3 // 2), self.dim), dtype=self.dtype)
+                store[: len(old_ids)] = self._store[: len(old_ids)]
+            store[len(old_ids) : size] = arms
+            self._publish(old_ids + names, store[:size])
             self._store = store
-            self._rows.update(zip(names, range(len(before), size), strict=True))
+            self._rows.update(zip(names, range(len(old_ids), size), strict=True))
 
     def update(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Give registered arms (n,) other features (n, d)."""
@@ -221,16 +221,16 @@ class Catalogue:
             keep[self._registered(names)] = False
             version = self.version()
             store = version.features[keep]
-            left = tuple(compress(version.ids, keep.tolist()))
-            self._publish(left, store)
+            remaining_ids = tuple(compress(version.ids, keep.tolist()))
+            self._publish(remaining_ids, store)
             self._store = store
-            self._rows = {name: row for row, name in enumerate(left)}
+            self._rows = {name: row for row, name in enumerate(remaining_ids)}
 
     def _publish(self, ids: tuple[str, ...], features: FloatArray) -> None:
         """Make a version; if the index cannot be made, everything stays as it was."""
-        shown = features.view()
-        shown.flags.writeable = False
-        self._version = CatalogueVersion(ids, shown, self._index(shown)) if ids else None
+        read_only = features.view()
+        read_only.flags.writeable = False
+        self._version = CatalogueVersion(ids, read_only, self._index(read_only)) if ids else None
 
     def _registered(self, ids: tuple[str, ...]) -> list[int]:
         missing = [name for name in ids if name not in self._rows]

@@ -23,7 +23,7 @@ class Column(Protocol):
     def names(self, name: str) -> list[str]:
         """Return what these numbers are called."""
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the numbers of a value that is not missing over zeros, from an index on."""
 
 
@@ -51,12 +51,12 @@ class Number:
         """Return its name."""
         return [name]
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the number of a value."""
-        into[start] = (_finite(value, "a number") - self.mean) / self.std
+        numbers[start] = (_finite(value, "a number") - self.mean) / self.std
 
 
-class _Listed:
+class _KnownValues:
     """Known values: one number for each, 1 where it is given."""
 
     def __init__(self, *values: str | int) -> None:
@@ -82,7 +82,7 @@ class _Listed:
     def __getnewargs_ex__(self) -> tuple[tuple[str | int, ...], dict[str, Any]]:
         return self.values, {}
 
-    def _mark(self, value: Any, into: list[float], start: int) -> None:
+    def _mark(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for a value that is known; any other leaves zeros."""
         if isinstance(value, np.integer) or (
             self._type is int and isinstance(value, float) and value.is_integer()
@@ -92,7 +92,7 @@ class _Listed:
             raise TypeError("a string" if self._type is str else "an integer")
         index = self._index.get(value)
         if index is not None:
-            into[start + index] = 1.0
+            numbers[start + index] = 1.0
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.values == other.values
@@ -104,7 +104,7 @@ class _Listed:
         return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
 
 
-class Category(_Listed):
+class Category(_KnownValues):
     """One of some values; zeros for any other, and for a missing one.
 
     Examples
@@ -115,12 +115,12 @@ class Category(_Listed):
     [[0.0, 1.0], [0.0, 0.0]]
     """
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for the value."""
-        self._mark(value, into, start)
+        self._mark(value, numbers, start)
 
 
-class Tags(_Listed):
+class Tags(_KnownValues):
     """Any number of some values; others are left out.
 
     Examples
@@ -130,12 +130,12 @@ class Tags(_Listed):
     [0.0, 1.0]
     """
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write a 1 for each of the values."""
         if not isinstance(value, Sequence | Set | np.ndarray) or isinstance(value, str | bytes):
             raise TypeError("a list of tags")
         for tag in value:
-            self._mark(tag, into, start)
+            self._mark(tag, numbers, start)
 
 
 @dataclass(frozen=True)
@@ -158,28 +158,28 @@ class Vector:
         """Return a name for each."""
         return [f"{name}[{index}]" for index in range(self.size)]
 
-    def put(self, value: Any, into: list[float], start: int) -> None:
+    def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the numbers."""
-        wanted, listed = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
-        if not listed or isinstance(value, str | bytes) or len(value) != self.size:
-            raise TypeError(wanted)
-        into[start : start + self.size] = [_finite(number, wanted) for number in value]
+        expected, is_list = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
+        if not is_list or isinstance(value, str | bytes) or len(value) != self.size:
+            raise TypeError(expected)
+        numbers[start : start + self.size] = [_finite(number, expected) for number in value]
 
 
-def _finite(value: Any, wanted: str) -> float:
+def _finite(value: Any, expected: str) -> float:
     if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
-        raise TypeError(wanted)
+        raise TypeError(expected)
     return float(value)
 
 
-def fit_column(name: str, values: list[Any], most: int) -> Column:
+def fit_column(name: str, values: list[Any], max_values: int) -> Column:
     """Return the column for values of a sample."""
     kinds = {_kind(value) for value in values}
     if len(kinds) != 1 or kinds == {"other"}:
-        some = sorted({type(value).__name__ for value in values})
+        type_names = sorted({type(value).__name__ for value in values})
         raise ValueError(
             f"{name}: expected values of one kind (numbers, strings, lists of strings or lists of "
-            f"numbers), got {some or 'none at all'}"
+            f"numbers), got {type_names or 'none at all'}"
         )
     kind = kinds.pop()
     if kind == "number":
@@ -188,9 +188,9 @@ def fit_column(name: str, values: list[Any], most: int) -> Column:
         constant = spread <= 1e-12 * float(np.abs(numbers).max())
         return Number(float(numbers.mean()), 1.0 if constant else spread)
     if kind == "category":
-        return Category(*_frequent(values, most))
+        return Category(*_frequent(values, max_values))
     if kind == "tags":
-        return Tags(*_frequent(chain.from_iterable(values), most))
+        return Tags(*_frequent(chain.from_iterable(values), max_values))
     sizes = {len(value) for value in values}
     if len(sizes) != 1:
         raise ValueError(f"{name}: expected vectors of one size, got sizes {sorted(sizes)[:5]}")
@@ -210,7 +210,7 @@ def _kind(value: Any) -> str:
     return "other"
 
 
-def _frequent(values: Iterable[str], most: int) -> list[str]:
+def _frequent(values: Iterable[str], max_values: int) -> list[str]:
     """Return the most frequent values, in the order of the alphabet."""
-    times = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
-    return sorted(value for value, _ in times.most_common(most))
+    counts = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
+    return sorted(value for value, _ in counts.most_common(max_values))

@@ -94,8 +94,7 @@ class Encoder:
 
         What this one has no column for is left out.
         """
-        known = [{k: v for k, v in record.items() if k in self.columns} for record in records]
-        return self(known)
+        return self([{k: v for k, v in row.items() if k in self.columns} for row in records])
 
     def unknown(self, record: Record) -> Iterator[tuple[str, str | int]]:
         """Yield categories and tags that are not known, with the names of their columns."""
@@ -103,7 +102,7 @@ class Encoder:
             column = self.columns.get(name)
             if isinstance(column, Category | Tags) and not _is_missing(value):
                 values = [value] if isinstance(column, Category) else value
-                yield from ((name, each) for each in values if each not in column.values)
+                yield from ((name, item) for item in values if item not in column.values)
 
     def _encode(self, record: Record) -> list[float]:
         numbers = [0.0] * self.size
@@ -114,9 +113,9 @@ class Encoder:
             if _is_missing(value):
                 continue
             try:
-                column.put(value, numbers, self.slices[name].start)
-            except TypeError as wanted:
-                raise ValueError(f"{name}: expected {wanted}, got {value!r}") from None
+                column.write(value, numbers, self.slices[name].start)
+            except TypeError as expected:
+                raise ValueError(f"{name}: expected {expected}, got {value!r}") from None
         return numbers
 
     @classmethod
@@ -139,7 +138,7 @@ class Encoder:
         >>> mogro.Encoder.fit([{"age": 30, "country": "DE"}, {"age": 50, "country": "FR"}])
         Encoder(age=Number(mean=40.0, std=10.0), country=Category('DE', 'FR'))
         """
-        most = count(categories, "categories")
+        limit = count(categories, "categories")
         values: dict[str, list[Any]] = {}
         for row in _rows([sample] if isinstance(sample, Mapping) else sample):
             for name, value in row.items():
@@ -147,7 +146,7 @@ class Encoder:
                 empty = isinstance(value, Sequence | Set | np.ndarray) and not len(value)
                 if not _is_missing(value) and not empty:  # a list of no tags says nothing
                     values[name].append(value)
-        return cls(**{name: fit_column(name, given, most) for name, given in values.items()})
+        return cls(**{name: fit_column(name, sample, limit) for name, sample in values.items()})
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Column]]:
         return (), self.columns
@@ -161,8 +160,8 @@ class Encoder:
         return hash(tuple(self.columns.items()))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={column!r}" for name, column in self.columns.items())
-        return f"Encoder({shown})"
+        arguments = ", ".join(f"{name}={column!r}" for name, column in self.columns.items())
+        return f"Encoder({arguments})"
 
 
 def record_text(record: Record) -> str:
@@ -173,7 +172,7 @@ def record_text(record: Record) -> str:
     >>> record_text({"age": np.float32(31), "tags": {"b", "a"}})
     '{"age":31.0,"tags":["a","b"]}'
     """
-    return _dump({name: value for name, value in record.items() if not _is_missing(value)})
+    return _to_json({name: value for name, value in record.items() if not _is_missing(value)})
 
 
 def as_record(text: str | None) -> dict[str, Any] | None:
@@ -194,14 +193,14 @@ def _plain_value(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__}: expected what an encoder takes, got {value!r}")
 
 
-_dump = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
+_to_json = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
 
 
-def read_records(given: Any) -> list[Record] | None:
+def read_records(records: Any) -> list[Record] | None:
     """Return records, or the rows of a frame, as a list; None if it is neither."""
-    first = given[0] if isinstance(given, list | tuple) and given else given
-    listed = isinstance(first, Mapping) and first is not given
-    return list(_rows(given)) if listed or hasattr(first, "columns") else None
+    first = records[0] if isinstance(records, list | tuple) and records else records
+    is_list = isinstance(first, Mapping) and first is not records
+    return list(_rows(records)) if is_list or hasattr(first, "columns") else None
 
 
 def _is_missing(value: Any) -> bool:
@@ -239,4 +238,5 @@ def _rows(records: Any) -> Iterator[Record]:
 def _values(series: Any) -> list[Any]:
     """Return the values of a column, None where there is none."""
     missing = series.is_null().to_list()
-    return [None if gone else value for value, gone in zip(series.to_list(), missing, strict=True)]
+    pairs = zip(series.to_list(), missing, strict=True)
+    return [None if is_missing else value for value, is_missing in pairs]

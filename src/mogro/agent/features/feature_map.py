@@ -66,8 +66,8 @@ class FeatureMap:
 
     def _checked_pairs(self, pairs: Any) -> tuple[tuple[str, str], ...]:
         """Check which products of columns are wanted."""
-        listed = isinstance(pairs, Sequence) and not isinstance(pairs, str)
-        if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+        is_list = isinstance(pairs, Sequence) and not isinstance(pairs, str)
+        if not is_list or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             raise ValueError(
                 "interactions: expected True, False, or pairs of a column of arms and one of "
                 f"contexts, got {pairs!r}"
@@ -168,8 +168,8 @@ class FeatureMap:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         record = None
         if isinstance(context, Mapping):
-            given, context = context, _encoded(context, self.context, "context")
-            record = record_text(given)
+            context_record, context = context, _encoded(context, self.context, "context")
+            record = record_text(context_record)
         vector = as_floats(context, "context")
         if vector.shape != (self.context_dim,):
             check_shape(vector, "context", (self.context_dim,))
@@ -201,9 +201,9 @@ class FeaturesInContext:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """Return what a policy sees, (..., 1 + A), of arms (..., A)."""
-        seen = with_constant(arms)
-        seen *= self._norms
-        return seen
+        features = with_constant(arms)
+        features *= self._norms
+        return features
 
     def products(self, arms: FloatArray) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A)."""
@@ -272,24 +272,24 @@ class PosteriorInContext:
 
     def __init__(
         self,
-        whole: FrozenPosterior,
+        posterior: FrozenPosterior,
         view: FeaturesInContext,
         arms: Callable[[], FloatArray] | None = None,
     ) -> None:
-        self._whole, self._view, self._arms = whole, view, arms
-        self.version = whole.version
+        self._posterior, self._view, self._arms = posterior, view, arms
+        self.version = posterior.version
 
     @property
     def n(self) -> FloatArray:
         """Weight of the observations, (G,)."""
         features = self._view.features
         share = 1.0 if self._arms is None else (1 + features.dim) / features.size
-        return np.asarray(share * self._whole.n)
+        return np.asarray(share * self._posterior.n)
 
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """``W U``, (G, p, 1 + A): a root of ``U' S U``."""
-        W = self._whole.W
+        W = self._posterior.W
         if self._arms is not None:
             deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
             if deviations.max() > UNSEEN:
@@ -299,7 +299,7 @@ class PosteriorInContext:
     @property
     def noise(self) -> FloatArray:
         """Variances of the rewards around the estimates, (M,)."""
-        return self._whole.noise
+        return self._posterior.noise
 
 
 def with_constant(arms: FloatArray) -> FloatArray:
@@ -325,12 +325,12 @@ def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
     return [name] * side
 
 
-def _encoded(given: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
+def _encoded(records: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
     """Return a record, or several, as numbers."""
     if not isinstance(side, Encoder):
         raise ValueError(f"{name}: expected numbers, because there is no Encoder, got records")
     try:
-        return side(given)
+        return side(records)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -39,17 +39,17 @@ class Remapping:
         self._contexts = _side_matrix(old.context, new.context)
 
     @cached_property
-    def _whole(self) -> tuple[FloatArray, BoolArray]:
+    def _products(self) -> tuple[FloatArray, BoolArray]:
         """The map of all products, (p', p), and which rows of it take some that there are not."""
-        every = np.kron(self._contexts, self._arms)[self.new.product_mask.ravel()]
-        kept = self.old.product_mask.ravel()
-        lost = np.asarray((every[:, ~kept] != 0).any(axis=1))
-        return every[:, kept] * ~lost[:, None], lost
+        products = np.kron(self._contexts, self._arms)[self.new.product_mask.ravel()]
+        old_products = self.old.product_mask.ravel()
+        incomplete = np.asarray((products[:, ~old_products] != 0).any(axis=1))
+        return products[:, old_products] * ~incomplete[:, None], incomplete
 
     @property
     def matrix(self) -> FloatArray:
         """T, (p', p): sums of the old features z become sums of ``T z``."""
-        return self._whole[0]
+        return self._products[0]
 
     @property
     def new_columns(self) -> BoolArray:
@@ -84,18 +84,18 @@ def _encoded(
 ) -> tuple[FloatArray, BoolArray]:
     """Return one side of decisions by new features, and where these are sure."""
     new: FloatArray = matrix[1:, 0] + numbers @ matrix[1:, 1:].T
-    sure = np.full(len(new), bool(matrix.any(axis=1).all()))
+    is_sure = np.full(len(new), bool(matrix.any(axis=1).all()))
     if isinstance(side, Encoder):
-        known = {text: as_record(text) for text in records if text}
+        records_by_text = {text: as_record(text) for text in records if text}
         try:
-            values = side.encode_again([record for record in known.values() if record is not None])
+            values = side.encode_again([r for r in records_by_text.values() if r is not None])
         except ValueError as error:
             raise ValueError(f"expected columns that read all records so far: {error}") from None
-        coded = dict(zip(known, values, strict=True))
+        numbers_by_text = dict(zip(records_by_text, values, strict=True))
         for n, text in enumerate(records):
             if text:
-                new[n], sure[n] = coded[text], True
-    return new, sure
+                new[n], is_sure[n] = numbers_by_text[text], True
+    return new, is_sure
 
 
 def _side_matrix(old: FeatureSpec | None, new: FeatureSpec | None) -> FloatArray:
@@ -104,12 +104,12 @@ def _side_matrix(old: FeatureSpec | None, new: FeatureSpec | None) -> FloatArray
     matrix[0, 0] = 1.0
     if isinstance(old, Encoder) and isinstance(new, Encoder):
         for name in new.columns.keys() & old.columns.keys():
-            there, here = old.slices[name], new.slices[name]
+            old_slice, new_slice = old.slices[name], new.slices[name]
             part = _column_matrix(old.columns[name], new.columns[name])
-            matrix[1:][here, 0], matrix[1:, 1:][here, there] = part[:, 0], part[:, 1:]
+            matrix[1:][new_slice, 0], matrix[1:, 1:][new_slice, old_slice] = part[:, 0], part[:, 1:]
     elif isinstance(old, int) and isinstance(new, int):
-        both = range(1, 1 + min(old, new))
-        matrix[both, both] = 1.0
+        shared = range(1, 1 + min(old, new))
+        matrix[shared, shared] = 1.0
     return matrix
 
 

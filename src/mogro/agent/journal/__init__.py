@@ -34,29 +34,29 @@ def open_journal(
     plain = None if config is None else to_plain(config)
     journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
     try:
-        others = (*types, *(() if config is None else config.types))
-        first = config_from_plain(journal.config, others)
-        journal.types = by_name((*KNOWN, *KINDS.values(), *PARTS), others)
+        foreign_types = (*types, *(() if config is None else config.types))
+        initial_config = config_from_plain(journal.config, foreign_types)
+        journal.types = by_name((*KNOWN, *KINDS.values(), *PARTS), foreign_types)
     except Exception as error:  # damaged ones can fail in any way
         journal.close()
         raise DamagedJournal(f"{journal.path}: no settings of an agent in it: {error}") from error
-    return journal, first
+    return journal, initial_config
 
 
-def check_config(path: str, given: AgentConfig, versions: Sequence[AgentConfig]) -> None:
+def check_config(path: str, config: AgentConfig, versions: Sequence[AgentConfig]) -> None:
     """Refuse settings that an agent does not have now, and never had."""
-    plain = _without_weights(given)
+    plain = _without_weights(config)
     for version in reversed(versions):
         if _without_weights(version) == plain:
             return
-    now = versions[-1]
-    pairs = [
-        f"{name} {getattr(now, name)!r}, not {getattr(given, name)!r}"
-        for name, value in _without_weights(now).items()
+    current = versions[-1]
+    differences = [
+        f"{name} {getattr(current, name)!r}, not {getattr(config, name)!r}"
+        for name, value in _without_weights(current).items()
         if value != plain[name]
     ]
     since = "; nor are these settings that it had before" if len(versions) > 1 else ""
-    raise DifferentConfig(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
+    raise DifferentConfig(f"{path}: the agent in it has {'; '.join(differences)}{since}")
 
 
 def _without_weights(config: AgentConfig) -> dict[str, Any]:

@@ -55,12 +55,12 @@ class PostgresJournal(Journal):
         Seconds to wait for a lock, or for a server that is starting again.
     """
 
-    _WORDS = {  # noqa: RUF012
+    _COLUMN_TYPES = {  # noqa: RUF012
         "serial": "INTEGER GENERATED ALWAYS AS IDENTITY",
         "bytes": "BYTEA",
         "clustered": "",
     }
-    _READ = (  # it is in nobody's way, however long it takes
+    _BEGIN_READ = (  # it is in nobody's way, however long it takes
         "SET idle_in_transaction_session_timeout = 0;"
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     )
@@ -90,8 +90,8 @@ class PostgresJournal(Journal):
         path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
         super().__init__(path, name, config, timeout=timeout)
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
-        self._with_retry(lambda: super(PostgresJournal, self)._find(name, config))
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
+        self._with_retry(lambda: super(PostgresJournal, self)._find_agent(name, config))
 
     def begin(self) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
@@ -130,9 +130,9 @@ class PostgresJournal(Journal):
         if not self._appended or not (self._connection.closed or self._is_idle):
             return False
         self._with_retry(self._take_lock)  # whoever was cut off has ended
-        there = self._rows(self._appended[0][0] - 1, 1)
+        stored_rows = self._rows(self._appended[0][0] - 1, 1)
         self._execute(_COMMIT)
-        return there == self._appended[:1]
+        return stored_rows == self._appended[:1]
 
     def scrub(self) -> None:
         """Leave it to the server, which has its own ways."""
@@ -143,7 +143,7 @@ class PostgresJournal(Journal):
 
     def _connect(self) -> None:
         self.connections += 1
-        waiting, holding = (
+        lock_timeout, idle_timeout = (
             max(1, int(1000 * s)) for s in (self._timeout, min(_STALLED, self._timeout))
         )
         with self._named_errors():
@@ -151,14 +151,14 @@ class PostgresJournal(Journal):
                 self._address,
                 autocommit=True,
                 connect_timeout=max(2, int(self._timeout)),
-                tcp_user_timeout=waiting,
+                tcp_user_timeout=lock_timeout,
                 application_name=f"mogro, process {os.getpid()} on {socket.gethostname()}",
             )
         try:
             with self._named_errors():  # an acknowledged commit has to be on the disk
                 connection.execute(
-                    f"SET lock_timeout = {waiting};"
-                    f"SET idle_in_transaction_session_timeout = {holding};"
+                    f"SET lock_timeout = {lock_timeout};"
+                    f"SET idle_in_transaction_session_timeout = {idle_timeout};"
                     "SELECT set_config('synchronous_commit', 'on', false)"
                     " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
                 )
@@ -201,12 +201,12 @@ class PostgresJournal(Journal):
         holders = [f"it was held by server process {pid} for {name!r}" for pid, name in rows]
         return ", ".join(holders) or "it is free again"
 
-    def _rows(self, after: int, most: int) -> list[Row]:
-        if most < ROWS:
-            return super()._rows(after, most)
+    def _rows(self, after: int, limit: int) -> list[Row]:
+        if limit < ROWS:
+            return super()._rows(after, limit)
         rows, self._ahead = self._ahead, None
         if rows is None or after != self._last:
-            rows = super()._rows(after, most)
+            rows = super()._rows(after, limit)
         self._last = rows[-1][0] if rows else after
         return rows
 

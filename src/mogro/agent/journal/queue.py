@@ -81,7 +81,7 @@ class CommitQueue:
         self._leader: int | None = None  # the thread that carries out all that wait
         self._batching: int | None = None  # the thread that carries out several calls as one
         self.state = State(config)
-        self._valid = False  # else the state is to be read from the journal
+        self._state_is_valid = False  # else the state is to be read from the journal
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
         self._uncommitted: list[Event] = []  # applied in this round
@@ -141,11 +141,11 @@ class CommitQueue:
 
     def apply(self, event: Event) -> Any:
         """Let an event happen to the state, for ``work``; return what the state says of it."""
-        self._valid = False  # if it fails in the middle
+        self._state_is_valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
             self._uncommitted.append(event)
-        self._valid = True
+        self._state_is_valid = True
         return result
 
     @contextmanager
@@ -173,7 +173,8 @@ class CommitQueue:
 
     def add_types(self, types: Iterable[type[Any]]) -> None:
         """Know classes that are not mogro's own, of which events are made from now on."""
-        self._journal.types = {**self._journal.types, **{kind.__name__: kind for kind in types}}
+        new_types = {new_type.__name__: new_type for new_type in types}
+        self._journal.types = {**self._journal.types, **new_types}
 
     def versions(self, before: float = math.inf) -> list[AgentConfig]:
         """Return the configurations that the agent had until an event, within :meth:`current`."""
@@ -188,7 +189,7 @@ class CommitQueue:
             versions.append(self._versions[position])
         return versions
 
-    def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> Event:
+    def erase(self, ids: Collection[str], make_event: Callable[[Collection[str]], Event]) -> Event:
         """Let an event happen that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
@@ -196,21 +197,21 @@ class CommitQueue:
         once a snapshot stands for them; if it fails before, it can be repeated.
         """
         self._check_alone()
-        last, known = 0, dict[int, str]()
+        last, mentions = 0, dict[int, str]()
         for _ in range(2):  # so that little is left to search with the lock held
             with self.view() as (state, reader):
-                known.update(find_mentions(reader.rows(last), ids))
+                mentions.update(find_mentions(reader.rows(last), ids))
                 last = state.position
-        with self._transaction() as now:
-            known.update(find_mentions(self._journal.rows(last), ids))
-            event = make(set(known.values()))
-            offers = set(now.ledger.references)
+        with self._transaction() as state:
+            mentions.update(find_mentions(self._journal.rows(last), ids))
+            event = make_event(set(mentions.values()))
+            offers = set(state.ledger.references)
             self.apply(event)
-            gone, position = {*known, *(offers - now.ledger.references.keys())}, now.position
+            unused_offers, position = offers - state.ledger.references.keys(), state.position
         while not self._is_in_snapshot(position):
             self._write_snapshot()
         with self._transaction():
-            self._journal.remove(gone)
+            self._journal.remove({*mentions, *unused_offers})
             self._journal.drop_parts(self._journal.unused_parts())
         time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._lock:
@@ -256,7 +257,7 @@ class CommitQueue:
             if find_voids(self._journal, state.position):
                 return False
             replay_all(state, self._journal, voids, position)
-            self.state, self._valid = state, False  # until the event is applied
+            self.state, self._state_is_valid = state, False  # until the event is applied
             self.apply(Voided(position))
             self._snapshots.begin(state, draft)
             self._snapshots.step(sys.maxsize)
@@ -294,14 +295,14 @@ class CommitQueue:
                 calls += self._take_waiting()
                 for call in calls:
                     self._carry_out(call)
-                self._snapshots.keep_up(state)
+                self._snapshots.advance(state)
         except Exception as error:
             for call in calls or self._take_waiting():
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
             with self._turn:
-                left = [call for call in calls if not call.done and call is not own_call]
-                self._waiting.extendleft(reversed(left))
+                unfinished = [call for call in calls if not call.done and call is not own_call]
+                self._waiting.extendleft(reversed(unfinished))
             raise
 
     def _take_waiting(self) -> list[PendingCall]:
@@ -315,7 +316,7 @@ class CommitQueue:
     def _transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
         """Hold all locks, with all that is committed in the state; then commit, for some calls."""
         with self._lock:
-            ending = False
+            committing = False
             self._check_open()
             self._uncommitted = []
             try:
@@ -327,15 +328,15 @@ class CommitQueue:
                 if self._uncommitted:
                     first = self.state.position - len(self._uncommitted) + 1
                     self._journal.append(event_rows(first, self._uncommitted))
-                ending = True
+                committing = True
                 self._journal.commit()
             except BaseException as error:
-                if isinstance(error, Exception) or not (ending and self._journal.committed):
-                    self._undo()
+                if isinstance(error, Exception) or not (committing and self._journal.committed):
+                    self._roll_back()
                 else:
-                    self._finish(calls)
+                    self._mark_done(calls)
                 raise
-            self._finish(calls)
+            self._mark_done(calls)
 
     def _take_lock(self) -> None:
         """Take the lock of all, and bring the state to the last event committed.
@@ -343,43 +344,43 @@ class CommitQueue:
         If that takes a snapshot, the lock is taken again once it is read: others would wait.
         """
         self._journal.begin()
-        if not self._catch_up(quickly=True):
+        if not self._catch_up(without_snapshot=True):
             self._journal.rollback()
             self._catch_up()
             self._journal.begin()
             self._catch_up()
 
-    def _finish(self, calls: Sequence[PendingCall]) -> None:
+    def _mark_done(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
         self._uncommitted = []
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         if self._uncommitted:
-            self._valid = False
+            self._state_is_valid = False
             self._uncommitted = []
         self._snapshots.cancel()
         self._journal.rollback()
 
     def _carry_out(self, call: PendingCall) -> None:
         call.result = call.error = None
-        before = len(self._uncommitted)
+        events_before = len(self._uncommitted)
         try:
             call.result = call.work()
         except Exception as error:
-            if not self._valid or len(self._uncommitted) > before:
+            if not self._state_is_valid or len(self._uncommitted) > events_before:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
-    def _catch_up(self, *, quickly: bool = False) -> bool:
-        """Bring the state to the last event committed; not if that takes a snapshot, quickly."""
-        while (missing := self._apply_new_events()) is not None:
-            if quickly:
+    def _catch_up(self, *, without_snapshot: bool = False) -> bool:
+        """Bring the state to the last event committed; tell whether that was done."""
+        while (missing_position := self._apply_new_events()) is not None:
+            if without_snapshot:
                 return False
             connection = self._connection
-            self._restart()
-            if self.state.position < missing and connection == self._journal.connections:
-                raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+            self._reload()
+            if self.state.position < missing_position and connection == self._journal.connections:
+                raise DamagedJournal(f"{self._journal.path}: event {missing_position} is missing")
         return True
 
     def _apply_new_events(self) -> int | None:
@@ -391,7 +392,7 @@ class CommitQueue:
         came from, where it was not on the disk yet.
         """
         state, journal = self.state, self._journal
-        if not self._valid:
+        if not self._state_is_valid:
             return 0
         for position, event in journal.read(state.position, evidence=False):
             if self._connection != journal.connections:
@@ -400,12 +401,12 @@ class CommitQueue:
                 return state.position + 1
             if isinstance(event, Voided) and event.position not in self._voids:
                 return 0
-            self._valid = False  # if it fails in the middle
+            self._state_is_valid = False  # if it fails in the middle
             replay(state, position, event, self._voids, journal.path)
-            self._valid = True
+            self._state_is_valid = True
         return None if self._connection == journal.connections else 0
 
-    def _restart(self) -> None:
+    def _reload(self) -> None:
         """Begin with the last snapshot, or with nothing."""
         journal = self._journal
         self._connection = journal.connections
@@ -414,8 +415,8 @@ class CommitQueue:
             self._voids = find_voids(journal, state.position)
             if not self._voids or not 0 < state.position < journal.index().position:
                 break  # else others have gone on: there is one without the event
-        self._snapshots.follow(state.position)
-        self.state, self._valid = state, True
+        self._snapshots.restart_from(state.position)
+        self.state, self._state_is_valid = state, True
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""

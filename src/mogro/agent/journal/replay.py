@@ -7,7 +7,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import DamagedSnapshot, JournalError
 from mogro.agent.events import Event, PriorLearned, Voided
 from mogro.agent.journal.tables import Journal
-from mogro.agent.state.snapshot import join
+from mogro.agent.state.snapshot import decode_state
 from mogro.agent.state.state import State
 
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
@@ -23,7 +23,7 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
     if not 0 < position < before:
         return State(config)
     try:
-        state = join(
+        state = decode_state(
             head, blocks, partial(config.restored, types=journal.types), where=journal.path
         )
     except DamagedSnapshot:
@@ -46,14 +46,14 @@ def replay(state: State, position: int, event: Event, voids: Voids, path: str) -
 
     Priors that were learned between an event and its void are learned again, without it.
     """
-    misled = any(void < position < until for void, until in voids.items())
-    skips = position in voids or (misled and isinstance(event, PriorLearned))
-    result = None if skips else state.apply(event)
+    after_void = any(void < position < until for void, until in voids.items())
+    skip = position in voids or (after_void and isinstance(event, PriorLearned))
+    result = None if skip else state.apply(event)
     if isinstance(result, Exception) and not voids:
         raise JournalError(f"{path}: event {position} is refused: {result}")
-    if skips or isinstance(result, Exception):
+    if skip or isinstance(result, Exception):
         state.skip(event)
-    if misled:
+    if after_void:
         state.learn_prior()
 
 

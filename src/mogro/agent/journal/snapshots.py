@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from mogro._validation import IntArray
-from mogro.agent.journal.tables import FIRST_LIST, KEYS_PER_POSITION, Journal, SnapshotIndex
+from mogro.agent.journal.tables import FIRST_DELETIONS, KEYS_PER_POSITION, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
@@ -62,7 +62,7 @@ class Snapshots:
         """Whether there is something to write or to delete."""
         return bool(self._steps)
 
-    def follow(self, position: int) -> None:
+    def restart_from(self, position: int) -> None:
         """Know of a snapshot at a position, which somebody has left; some events may have to go."""
         self._next = position + self._every
         self.cancel()
@@ -72,11 +72,11 @@ class Snapshots:
         self._position = 0
         self._steps = deque([self._delete_events])
 
-    def keep_up(self, state: State) -> None:
+    def advance(self, state: State) -> None:
         """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
         if not self._position and state.position >= self._next:
-            started = self._journal.last_started()  # somebody else may have taken one
-            self._next = started + self._every
+            last_started = self._journal.last_started()  # somebody else may have taken one
+            self._next = last_started + self._every
             if state.position >= self._next:
                 self.begin(state)
         self.step()
@@ -90,7 +90,7 @@ class Snapshots:
 
     def write_block(self, ledger: Ledger, number: int, key: int) -> None:
         """Write a block under the position of a snapshot, or the key of a draft."""
-        self._journal.write_part(number + 1, key, snapshot.block(ledger, number))
+        self._journal.write_part(number + 1, key, snapshot.encode_block(ledger, number))
 
     def begin(self, state: State, draft: int | None = None) -> None:
         """Begin a snapshot of a state; nothing is written yet.
@@ -100,61 +100,62 @@ class Snapshots:
         """
         last, frozen = self._journal.index(), state.freeze()
         position, ledger, write = frozen.position, frozen.ledger, self._journal.write_part
-        since, known = last.position, dict(enumerate(last.blocks))
+        last_position, block_keys = last.position, dict(enumerate(last.blocks))
         if draft is not None:
-            since = -draft // KEYS_PER_POSITION
-            known = {part - 1: draft for part in self._journal.parts_at(draft)}
+            last_position = -draft // KEYS_PER_POSITION
+            block_keys = {part - 1: draft for part in self._journal.parts_at(draft)}
         self._next, self._position, self._steps = position + self._every, position, deque()
-        head = snapshot.head(frozen)
+        head = snapshot.encode_head(frozen)
         pieces = [head[start : start + _PIECE] for start in range(0, len(head), _PIECE)]
         for n, piece in enumerate(pieces, 1):
             self._steps.append(partial(write, -n, position, piece))
         blocks = []
         for number, changed in enumerate(ledger.versions):
-            if changed > since or not known.get(number):
+            if changed > last_position or not block_keys.get(number):
                 self._steps.append(partial(self.write_block, ledger, number, position))
-                known[number] = position
-            blocks.append(known[number])
-        deleted, released = last.deleted_until, state.ledger.released
+                block_keys[number] = position
+            blocks.append(block_keys[number])
+        deleted_until, released = last.deleted_until, state.ledger.released
         if released is not None:  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
-            unneeded, deleted = _unneeded(frozen, deleted).tolist(), position - 1
+            unneeded, deleted_until = _unneeded_events(frozen, deleted_until).tolist(), position - 1
             for n, start in enumerate(range(0, len(unneeded), _MAX_LISTED)):
-                listed = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
-                self._steps.append(partial(write, FIRST_LIST - n, position, listed))
+                content = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
+                self._steps.append(partial(write, FIRST_DELETIONS - n, position, content))
         self._steps.append(
-            partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted))
+            partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted_until))
         )
 
     def _finish(self, index: SnapshotIndex) -> None:
         """Let the snapshot count, and what it stands for go."""
         self._journal.write_index(index)
         self.cancel()
-        for part in self._journal.unused_parts(kept=_DRAFT_AGE):
+        for part in self._journal.unused_parts(draft_age=_DRAFT_AGE):
             self._steps.appendleft(partial(self._journal.drop_parts, [part]))
 
     def _delete_events(self) -> None:
         """Delete some events that the last snapshot stands for."""
-        listed = self._journal.list_to_delete()
-        if listed is not None:
-            part, position, events = listed
+        deletion_list = self._journal.list_to_delete()
+        if deletion_list is not None:
+            part, position, events = deletion_list
             self._journal.remove(events[:_MAX_DELETED])
             self._journal.drop_parts([(part, position)])
             if events[_MAX_DELETED:]:
-                left = json.dumps(events[_MAX_DELETED:]).encode()
-                self._journal.write_part(part, position, left)
+                remaining = json.dumps(events[_MAX_DELETED:]).encode()
+                self._journal.write_part(part, position, remaining)
             self._steps.append(self._delete_events)
 
 
-def _unneeded(state: State, deleted: int) -> IntArray:
+def _unneeded_events(state: State, deleted_until: int) -> IntArray:
     """Return positions of events that a snapshot of a state can stand for, in order.
 
     Those of dropped decisions, and of all after a position but what held decisions refer to. The
     last event stays: it tells others that they are behind.
     """
-    ledger, first = state.ledger, deleted + 1
-    held = [block.position[block.number >= 0] for block in ledger.blocks]
-    needed = np.concatenate([*held, np.array([*ledger.references, *state.changes], np.int64)])
+    ledger, first = state.ledger, deleted_until + 1
+    held_positions = [block.position[block.number >= 0] for block in ledger.blocks]
+    others = np.array([*ledger.references, *state.changes], np.int64)
+    needed = np.concatenate([*held_positions, others])
     unneeded = np.ones(state.position - first, dtype=np.bool_)
     unneeded[needed[(needed >= first) & (needed < state.position)] - first] = False
     released = {position for _, position in ledger.released or () if position < first}

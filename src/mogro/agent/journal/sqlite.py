@@ -42,8 +42,8 @@ class SQLiteJournal(Journal):
     """
 
     connections = 1
-    _WORDS = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
-    _READ = "BEGIN"
+    _COLUMN_TYPES = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
+    _BEGIN_READ = "BEGIN"
     _ERRORS = {  # noqa: RUF012
         sqlite3.ProgrammingError: JournalError,
         sqlite3.OperationalError: JournalUnavailable,
@@ -58,7 +58,7 @@ class SQLiteJournal(Journal):
             raise JournalError(f"{path}: no such file; to create it, give the objectives")
         super().__init__(path, name, config, timeout=timeout)
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         self._execute(f"PRAGMA page_size = {_PAGE}")  # of a new file
         # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
         ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
@@ -68,7 +68,7 @@ class SQLiteJournal(Journal):
         for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
             self._execute(f"PRAGMA {setting}")
         self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
-        super()._find(name, config)
+        super()._find_agent(name, config)
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
@@ -118,8 +118,8 @@ class SQLiteJournal(Journal):
         As long as others commit it may take up to the timeout; else not longer than somebody needs
         who does not stand still.
         """
-        start = moved = time.monotonic()
-        looked = 0.0
+        start = last_change = time.monotonic()
+        last_look = 0.0
         version: list[Any] | None = None
         while True:
             try:
@@ -129,12 +129,13 @@ class SQLiteJournal(Journal):
                 if not _is_busy(error.__cause__):
                     raise
             now = time.monotonic()
-            if now - looked > _STALLED / 20:
-                looked, before = now, version
+            if now - last_look > _STALLED / 20:
+                last_look, version_before = now, version
                 with suppress(sqlite3.OperationalError):  # after a crash even that may be locked
                     version = self._connection.execute("PRAGMA data_version").fetchall()
-                moved = now if before not in (version, None) else moved  # another after each commit
-            if now - moved > min(_STALLED, self._timeout) or now - start > self._timeout:
+                if version_before not in (version, None):  # another after each commit
+                    last_change = now
+            if now - last_change > min(_STALLED, self._timeout) or now - start > self._timeout:
                 raise JournalUnavailable(
                     f"{self.path}: locked for {now - start:.1f} s by {self._holder()}"
                 )

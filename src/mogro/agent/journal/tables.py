@@ -33,7 +33,7 @@ Row = tuple[int, bytes, int]  # position, event, checksum
 
 VERSION = 4  # of the tables, and of events and snapshots in them
 ROWS = 4096  # events read at a time
-FIRST_LIST = -1_000_000  # parts from here on down list events
+FIRST_DELETIONS = -1_000_000  # parts from here on down list events
 KEYS_PER_POSITION = 1 << 20  # of drafts
 
 _TABLES = (
@@ -85,8 +85,8 @@ class Journal(ABC):
     config: dict[str, Any]  # of the agent when it was created, as JSON can hold it
     types: Mapping[str, type[Any]]  # of which events are made, by their names
     _agent = 0  # its number; none yet
-    _WORDS: ClassVar[dict[str, str]]  # of this kind of database, for the tables
-    _READ: ClassVar[str]  # begins a transaction that sees nothing that comes later
+    _COLUMN_TYPES: ClassVar[dict[str, str]]  # of this kind of database, for the tables
+    _BEGIN_READ: ClassVar[str]  # begins a transaction that sees nothing that comes later
     _ERRORS: ClassVar[dict[type[Exception], type[JournalError]]]  # its own, and what they are
 
     def __init__(
@@ -95,7 +95,7 @@ class Journal(ABC):
         self.path, self._timeout = path, timeout
         self._connect()
         try:
-            self._find(name, config)
+            self._find_agent(name, config)
         except BaseException:
             self.close()
             raise
@@ -121,7 +121,7 @@ class Journal(ABC):
         """Return the journal by another connection, to read it as it is now, and close it then."""
         other = copy.copy(self)
         other._connect()
-        other._execute(self._READ)
+        other._execute(self._BEGIN_READ)
         other.index()  # from here on it sees nothing that comes later
         return other
 
@@ -157,24 +157,24 @@ class Journal(ABC):
         try:
             yield
         except tuple(self._ERRORS) as error:
-            kind = next(kind for cause, kind in self._ERRORS.items() if isinstance(error, cause))
-            raise kind(f"{self.path}: {error}") from error
+            types = (ours for theirs, ours in self._ERRORS.items() if isinstance(error, theirs))
+            raise next(types)(f"{self.path}: {error}") from error
 
-    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+    def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
         self.begin()
         try:
             if config is not None and not self._has_tables():
                 for statement in _TABLES:
-                    self._execute(statement.format(**self._WORDS))
+                    self._execute(statement.format(**self._COLUMN_TYPES))
             if config is not None:
                 self._execute(
                     "INSERT INTO mogro_agents (name, version, config) VALUES (?, ?, ?)"
                     " ON CONFLICT (name) DO NOTHING",
                     *(name, VERSION, json.dumps(config)),
                 )
-            known = "SELECT name, number, version, config FROM mogro_agents ORDER BY 2"
-            agents = {row[0]: row[1:] for row in self._execute(known)} if self._has_tables() else {}
+            query = "SELECT name, number, version, config FROM mogro_agents ORDER BY 2"
+            agents = {row[0]: row[1:] for row in self._execute(query)} if self._has_tables() else {}
             self.commit()
         except BaseException:
             self.rollback()
@@ -211,27 +211,27 @@ class Journal(ABC):
             yield from rows
             after = rows[-1][0] if rows else after
 
-    def _rows(self, after: int, most: int) -> list[Row]:
+    def _rows(self, after: int, limit: int) -> list[Row]:
         return self._query(
             "SELECT position, event, checksum FROM mogro_events"
             " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-            *(self._agent, after, most),
+            *(self._agent, after, limit),
         )
 
     def read(
         self,
         after: int,
-        wanted: Callable[[int, str], bool] | None = None,
+        is_wanted: Callable[[int, str], bool] | None = None,
         *,
         evidence: bool = True,
     ) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order.
 
-        Only those that are ``wanted``, by position and kind. Without ``evidence``, which a state
-        does not look at, decisions take less time to read.
+        Only those that ``is_wanted`` picks, by position and kind. Without ``evidence``, which a
+        state does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if wanted is None or wanted(row[0], event_kind(row)):
+            if is_wanted is None or is_wanted(row[0], event_kind(row)):
                 yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
@@ -289,10 +289,10 @@ class Journal(ABC):
         """Let a snapshot count, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
-    def unused_parts(self, kept: int = 0) -> set[tuple[int, int]]:
+    def unused_parts(self, draft_age: int = 0) -> set[tuple[int, int]]:
         """Return parts of earlier snapshots that the last one, or another to come, does not use.
 
-        Drafts of the last ``kept`` events are not among them: somebody may be writing them.
+        Drafts of the last ``draft_age`` events are not among them: somebody may be writing them.
         """
         index = self.index()
         versions = self._query(
@@ -300,9 +300,9 @@ class Journal(ABC):
             " AND position <= ? AND (position > 0 OR position > ?)",
             *(
                 self._agent,
-                FIRST_LIST,
+                FIRST_DELETIONS,
                 index.position,
-                -KEYS_PER_POSITION * (index.position + 1 - kept),
+                -KEYS_PER_POSITION * (index.position + 1 - draft_age),
             ),
         )
         return {(part, position) for part, position in versions} - set(index.parts)
@@ -317,8 +317,8 @@ class Journal(ABC):
 
     def list_to_delete(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
-        counts = f"part <= {FIRST_LIST} AND position <= {self.index().position} LIMIT 1"
-        for part, position, content in self._parts(counts):
+        condition = f"part <= {FIRST_DELETIONS} AND position <= {self.index().position} LIMIT 1"
+        for part, position, content in self._parts(condition):
             return part, position, json.loads(content)
         return None
 
@@ -371,11 +371,11 @@ def checksum(position: int, content: bytes) -> int:
 
 def find_mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield positions of events about decisions of some ids, with the id of each."""
-    wanted = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
+    pattern = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
     for position, content, _ in rows:
-        if wanted.search(content):
-            plain = json.loads(content.partition(b"\n")[0])
-            id = plain.get("decision", plain).get("id")
+        if pattern.search(content):
+            fields = json.loads(content.partition(b"\n")[0])
+            id = fields.get("decision", fields).get("id")
             if id in ids:
                 yield position, id
 

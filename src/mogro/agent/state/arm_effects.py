@@ -40,11 +40,11 @@ class ArmEffects:
     def __init__(self, size: int, objectives: int) -> None:
         self.ratios = np.full(objectives, _evidence.START)  # k
         self.sums: dict[str, FloatArray] = {}  # (M, 2 + p): n, s_y, s_x; never changed
-        self._nothing = np.zeros((objectives, 2 + size))
+        self._zeros = np.zeros((objectives, 2 + size))
 
     def copy(self) -> "ArmEffects":
         """Return effects that go on by themselves."""
-        other = ArmEffects(self._nothing.shape[1] - 2, len(self.ratios))
+        other = ArmEffects(self._zeros.shape[1] - 2, len(self.ratios))
         other.ratios, other.sums = self.ratios, self.sums.copy()
         return other
 
@@ -61,7 +61,7 @@ class ArmEffects:
         """Take over what :meth:`save_state` of equal effects gave, to the bit."""
         arms = texts_from_array(arrays["effects.arms"])
         sums = arrays["effects.sums"].astype(np.float64)
-        check_shape(sums, "effects.sums", (len(arms), *self._nothing.shape))
+        check_shape(sums, "effects.sums", (len(arms), *self._zeros.shape))
         check_shape(arrays["effects.ratios"], "effects.ratios", self.ratios.shape)
         self.sums = dict(zip(arms, sums, strict=True))
         self.ratios = arrays["effects.ratios"].astype(np.float64)
@@ -75,9 +75,9 @@ class ArmEffects:
     ) -> None:
         """Let a posterior learn values of an arm (p,), by objective."""
         for m, value in observations:
-            alone, only = self._alone(arm, x, m, value), self._only(m)
-            posterior.update(alone[:-1], alone[-1] * only, only)
-            self._count(arm, x, m, value, 1.0)
+            observation, weights = self._observation(arm, x, m, value), self._weights(m)
+            posterior.update(observation[:-1], observation[-1] * weights, weights)
+            self._add_to_sums(arm, x, m, value, 1.0)
 
     def unlearn(
         self,
@@ -88,33 +88,33 @@ class ArmEffects:
     ) -> None:
         """Take values of an arm (p,) out of a posterior that has learned them."""
         for m, value in observations:
-            self._count(arm, x, m, value, -1.0)
-            alone, only = self._alone(arm, x, m, value)[None], self._only(m)[None]
-            posterior.learn(alone[:, :-1], alone[:, -1:] * only, -only)
+            self._add_to_sums(arm, x, m, value, -1.0)
+            observation, weights = self._observation(arm, x, m, value)[None], self._weights(m)[None]
+            posterior.learn(observation[:, :-1], observation[:, -1:] * weights, -weights)
 
-    def _only(self, m: int) -> FloatArray:
+    def _weights(self, m: int) -> FloatArray:
         """Return weights (M,) of an observation of one objective."""
         return np.asarray(1.0 * (np.arange(len(self.ratios)) == m))
 
-    def _alone(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
+    def _observation(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
         """Return an observation of theta alone, (p + 1,): features and reward."""
-        n, s_y, *_ = sums = self.sums.get(arm, self._nothing)[m]
+        n, s_y, *_ = sums = self.sums.get(arm, self._zeros)[m]
         total = n + self.ratios[m]
-        alone = np.append(x - sums[2:] / total, value - s_y / total)
-        return np.asarray(alone * np.sqrt(total / (total + 1)))
+        observation = np.append(x - sums[2:] / total, value - s_y / total)
+        return np.asarray(observation * np.sqrt(total / (total + 1)))
 
-    def _count(self, arm: str, x: FloatArray, m: int, value: float, sign: float) -> None:
-        sums = self.sums.get(arm, self._nothing).copy()
+    def _add_to_sums(self, arm: str, x: FloatArray, m: int, value: float, sign: float) -> None:
+        sums = self.sums.get(arm, self._zeros).copy()
         sums[m] += sign * np.concatenate([[1.0, value], x])
         self.sums[arm] = sums
 
     def _all_sums(self) -> FloatArray:
-        return np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+        return np.array([*self.sums.values()]).reshape(-1, *self._zeros.shape)
 
     def _stacked(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of all arms, (arms, M), and their sums (x, y), (arms, M, p + 1)."""
-        every = self._all_sums()
-        return every[..., 0], np.concatenate([every[..., 2:], every[..., 1:2]], axis=-1)
+        sums = self._all_sums()
+        return sums[..., 0], np.concatenate([sums[..., 2:], sums[..., 1:2]], axis=-1)
 
     def likely_ratios(self, posterior: Posterior) -> FloatArray:
         """Return the ratios k (M,) that the sums make most likely, as for a group of features."""
@@ -122,12 +122,12 @@ class ArmEffects:
         errors = sums[..., -1] - np.vecdot(sums[..., :-1], posterior.theta)
         ratios = np.full(len(self.ratios), _evidence.START)
         for _ in range(_ITERATIONS):
-            squares, used = np.square(errors / (n + ratios)), n / (n + ratios)
+            squares, weights = np.square(errors / (n + ratios)), n / (n + ratios)
             largest = squares.max(axis=0, initial=0.0)
             noise = np.maximum(posterior.noise, _evidence.LEAST_NOISE * largest + _TINY)
-            believed = _evidence.BELIEF * (noise + largest) / _evidence.START
-            explained = (squares.sum(axis=0) + believed) / noise
-            ratios = (used.sum(axis=0) + _evidence.BELIEF) / explained
+            prior_squares = _evidence.BELIEF * (noise + largest) / _evidence.START
+            precisions = (squares.sum(axis=0) + prior_squares) / noise
+            ratios = (weights.sum(axis=0) + _evidence.BELIEF) / precisions
         return ratios / _evidence.CAUTION
 
     def set_ratios(self, posterior: Posterior, ratios: FloatArray) -> None:
@@ -145,13 +145,13 @@ class ArmEffects:
         Effects, their standard errors where the noise is 1, and these with what is in flight.
         """
         n, errors = np.zeros((2, len(arms), len(theta)))
-        known = [index for index, arm in enumerate(arms) if arm in self.sums]
-        if known:
-            sums = np.array([self.sums[arms[index]] for index in known])
-            n[known], errors[known] = sums[..., 0], sums[..., 1] - np.vecdot(sums[..., 2:], theta)
+        seen = [index for index, arm in enumerate(arms) if arm in self.sums]
+        if seen:
+            sums = np.array([self.sums[arms[index]] for index in seen])
+            n[seen], errors[seen] = sums[..., 0], sums[..., 1] - np.vecdot(sums[..., 2:], theta)
         total = n + self.ratios
-        waiting = np.array([pending.get(arm, 0) for arm in arms])[:, None]
-        return np.hstack([errors / total, 1 / np.sqrt(total), 1 / np.sqrt(total + waiting)])
+        pending_counts = np.array([pending.get(arm, 0) for arm in arms])[:, None]
+        return np.hstack([errors / total, 1 / np.sqrt(total), 1 / np.sqrt(total + pending_counts)])
 
 
 def with_effects(beliefs: Beliefs) -> Beliefs:
@@ -159,22 +159,22 @@ def with_effects(beliefs: Beliefs) -> Beliefs:
     M = beliefs.theta.shape[0]
     theta = np.hstack([beliefs.theta, np.eye(M), np.zeros((M, 2 * M))])
     observed, expected = beliefs.observed, beliefs.expected
-    return Beliefs(theta, _WithErrors(observed, M, 1), _WithErrors(expected, M, 2))
+    return Beliefs(theta, _WithEffects(observed, M, 1), _WithEffects(expected, M, 2))
 
 
-class _WithErrors:
+class _WithEffects:
     """What is known of arms, and of effects whose standard errors are columns of theirs."""
 
-    def __init__(self, whole: FrozenPosterior, objectives: int, index: int) -> None:
-        self._whole, self._objectives, self._index = whole, objectives, index
-        self.version, self.n, self.noise = whole.version, whole.n, whole.noise
+    def __init__(self, posterior: FrozenPosterior, objectives: int, index: int) -> None:
+        self._posterior, self._objectives, self._index = posterior, objectives, index
+        self.version, self.n, self.noise = posterior.version, posterior.n, posterior.noise
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (M, r + 1, d + 3 M)."""
-        W, M = self._whole.W, self._objectives
-        wide = np.zeros((M, W.shape[1] + 1, W.shape[2] + 3 * M))
-        wide[:, :-1, : W.shape[2]] = W
-        each = np.arange(M)
-        wide[each, -1, W.shape[2] + self._index * M + each] = 1.0
-        return wide
+        W, M = self._posterior.W, self._objectives
+        padded = np.zeros((M, W.shape[1] + 1, W.shape[2] + 3 * M))
+        padded[:, :-1, : W.shape[2]] = W
+        objective_indices = np.arange(M)
+        padded[objective_indices, -1, W.shape[2] + self._index * M + objective_indices] = 1.0
+        return padded

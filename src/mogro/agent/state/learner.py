@@ -32,7 +32,7 @@ from mogro.posterior import Posterior
 from mogro.priors import Prior
 
 _ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
-_MAX_SINGLE = 256  # decisions that are kept one by one, more of them as a sum
+_MAX_ONE_BY_ONE = 256  # decisions that are kept one by one, more of them as a sum
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
@@ -87,9 +87,9 @@ class Learner:
         self.observed = Posterior(size, len(first_conditions), prior=prior)
         self.effects = ArmEffects(size, len(first_conditions)) if arm_effects else None
         self.cache = ExplorationCache()
-        self._period = (half_life.updates or half_life.time) if half_life else None
-        self._by_number = half_life is not None and half_life.updates is not None
-        self._by_time = half_life is not None and half_life.updates is None
+        self._half_life = (half_life.updates or half_life.time) if half_life else None
+        self._decays_by_number = half_life is not None and half_life.updates is not None
+        self._decays_by_time = half_life is not None and half_life.updates is None
         # To which weights refer: the latest time seen, or the last decision that was learned from.
         self.latest = -math.inf
         self._explores = explores
@@ -98,7 +98,7 @@ class Learner:
             if list(first_conditions) == list(range(len(first_conditions)))
             else np.array(first_conditions)
         )
-        self.in_flight = InFlight(size, len(first_conditions))
+        self.pending = PendingDecisions(size, len(first_conditions))
         self._losses = 0  # how often less than before may be known of what is expected
 
     @property
@@ -107,7 +107,7 @@ class Learner:
         return self.observed.theta
 
     @property
-    def effective(self) -> FloatArray:
+    def observation_weights(self) -> FloatArray:
         """Weight of the observations of every objective, (M,)."""
         return np.broadcast_to(self.observed.n, (self.observed.objectives,))
 
@@ -119,21 +119,21 @@ class Learner:
     @property
     def noise_is_known(self) -> BoolArray:
         """Which objectives, (M,), have more observations than there are parameters."""
-        return np.asarray(self.effective > self.observed.dim)
+        return np.asarray(self.observation_weights > self.observed.dim)
 
     def continue_from(self, before: "Learner", learned: IntArray, now: float) -> None:
         """Let weights refer to the same as before; else to the last decision learned, or now."""
         self.latest = now
-        if self._by_number:
-            last = before.latest if before._by_number else -math.inf
+        if self._decays_by_number:
+            last = before.latest if before._decays_by_number else -math.inf
             self.latest = max(last, float(learned.max(initial=-1)))
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
         beliefs = self.observed.beliefs()
         expected: Any = beliefs.observed
-        if self.in_flight:
-            expected = ExpectedPosterior(expected, self.in_flight)
+        if self.pending:
+            expected = ExpectedPosterior(expected, self.pending)
         expected.version += self._losses << 32
         if self._first_conditions is not None and self.observed.apart:
             first = self._first_conditions
@@ -145,7 +145,7 @@ class Learner:
         self,
         arms: ArmSet,
         learned: Beliefs | None = None,
-        in_flight: Mapping[str, int] = MappingProxyType({}),
+        pending_by_arm: Mapping[str, int] = MappingProxyType({}),
     ) -> tuple[ArmSet, Beliefs]:
         """Return arms, with their effects if they have some, and what is believed about them.
 
@@ -154,8 +154,10 @@ class Learner:
         beliefs, effects = arms.project(learned or self.beliefs()), self.effects
         if effects is None:
             return arms, beliefs
-        offered = arms.with_columns(lambda ids: effects.columns(ids, self.theta, in_flight))
-        return offered, with_effects(beliefs)
+        arms_with_effects = arms.with_columns(
+            lambda ids: effects.columns(ids, self.theta, pending_by_arm)
+        )
+        return arms_with_effects, with_effects(beliefs)
 
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
@@ -163,45 +165,45 @@ class Learner:
         other.observed = self.observed.copy()
         other.effects = None if self.effects is None else self.effects.copy()
         other.cache = ExplorationCache()
-        other.in_flight = self.in_flight.copy()
+        other.pending = self.pending.copy()
         return other
 
-    def decays_until(self, now: float | None) -> bool:
+    def decays_until(self, now: float) -> bool:
         """Tell whether something fades until a time."""
-        return now is not None and self._by_time and now > self.latest and self.latest > -math.inf
+        return self._decays_by_time and -math.inf < self.latest < now
 
     def advance(self, now: float) -> None:
         """Let everything fade until a time."""
-        if not self._by_number:
-            self._fade(now)
+        if not self._decays_by_number:
+            self._decay_to(now)
 
-    def _fade(self, latest: float) -> None:
+    def _decay_to(self, latest: float) -> None:
         """Let weights refer to a time, or a decision, if that is a later one."""
         if latest <= self.latest:
             return
-        if self._period is not None and self.latest > -math.inf:
-            factor = 0.5 ** ((latest - self.latest) / self._period)
+        if self._half_life is not None and self.latest > -math.inf:
+            factor = 0.5 ** ((latest - self.latest) / self._half_life)
             self.observed.decay(factor)
-            if self._by_time:
-                self.in_flight.decay(factor)
+            if self._decays_by_time:
+                self.pending.decay(factor)
         self.latest = latest
 
     def weights(self, numbers: Any, times: Any) -> Any:
         """Return how much observations of decisions count now: of one, or (n,)."""
-        if self._period is None or self.latest == -math.inf:
+        if self._half_life is None or self.latest == -math.inf:
             return np.ones(np.shape(times))
-        moments = np.minimum(numbers if self._by_number else times, self.latest)
-        return 0.5 ** ((self.latest - moments) / self._period)
+        moments = np.minimum(numbers if self._decays_by_number else times, self.latest)
+        return 0.5 ** ((self.latest - moments) / self._half_life)
 
     def _weight(self, number: int, time: float) -> float:
         """Return how much an observation of a decision counts, once it is learned."""
-        if self._by_number:
-            self._fade(number)
+        if self._decays_by_number:
+            self._decay_to(number)
         return float(self.weights(number, time))
 
     def _pending_weights(self, times: Any) -> Any:
         """Return how much decisions count that are in flight: in full, or as time goes by."""
-        return self.weights(times, times) if self._by_time else np.ones(np.shape(times))
+        return self.weights(times, times) if self._decays_by_time else np.ones(np.shape(times))
 
     def add_pending(self, number: int, x: FloatArray, time: float) -> None:
         """Count a decision (p,) of a time and a number that is now in flight for every objective.
@@ -210,30 +212,30 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = float(self._pending_weights(time)) if self._by_time else 1.0
-        self.in_flight.add(number, x if weight == 1 else math.sqrt(weight) * x)
+        weight = float(self._pending_weights(time)) if self._decays_by_time else 1.0
+        self.pending.add(number, x if weight == 1 else math.sqrt(weight) * x)
 
     def learn(
         self,
         number: int,
         x: FloatArray,
         values: FloatArray,
-        which: BoolArray | None,
+        mask: BoolArray | None,
         time: float,
         arm: str = "",
     ) -> None:
-        """Learn the objectives (M,) ``which`` from a decision (p,) of a time, with values (M,).
+        """Learn the objectives of a ``mask`` (M,) from a decision (p,) of a time, with values (M,).
 
         None stands for all of them. What was in flight has arrived.
         """
-        if which is None and self._period is None and self.effects is None:
+        if mask is None and self._half_life is None and self.effects is None:
             self.observed.update(x, values)
         else:
-            self._observe(x, values, which, number, time, arm)
-        if which is None and self.in_flight.arrive(number):
+            self._observe(x, values, mask, number, time, arm)
+        if mask is None and self.pending.arrive(number):
             return
-        taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
-        self._change_pending(x[None], taken, np.array([time]), -1)
+        arrived = np.ones((1, len(values)), dtype=np.bool_) if mask is None else mask[None]
+        self._change_pending(x[None], arrived, np.array([time]), -1)
 
     def learn_closing(self, closing: Closing) -> None:
         """Learn from decisions whose windows close, one after the other."""
@@ -243,14 +245,14 @@ class Learner:
             return
         rows = np.flatnonzero(learned.any(axis=1))
         if len(rows) > _ONE_BY_ONE and self.effects is None:
-            if self._by_number:
-                self._fade(float(numbers[rows].max()))
+            if self._decays_by_number:
+                self._decay_to(float(numbers[rows].max()))
             weights = self.weights(numbers[rows], times[rows])[:, None] * learned[rows]
             self.observed.learn(x[rows], values[rows], weights)
         else:
             for n in rows.tolist():
-                about = numbers.item(n), times.item(n), closing.arms[n]
-                self._observe(x[n], values[n], None if learned[n].all() else learned[n], *about)
+                decision = numbers.item(n), times.item(n), closing.arms[n]
+                self._observe(x[n], values[n], None if learned[n].all() else learned[n], *decision)
         self._change_pending(x, learned | closing.unobserved, times, -1)
         self._losses += bool(closing.unobserved.any())
 
@@ -258,39 +260,39 @@ class Learner:
         self,
         x: FloatArray,
         values: FloatArray,
-        which: BoolArray | None,
+        mask: BoolArray | None,
         number: int,
         time: float,
         arm: str,
     ) -> None:
         if self.effects is not None:
             pairs = list(enumerate(values.tolist()))
-            seen = pairs if which is None else [pair for pair in pairs if which[pair[0]]]
-            self.effects.learn(self.observed, arm, x, seen)
+            observed_pairs = pairs if mask is None else [pair for pair in pairs if mask[pair[0]]]
+            self.effects.learn(self.observed, arm, x, observed_pairs)
             return
         weight = self._weight(number, time)
         weights = None
-        if which is not None or weight != 1:
-            weights = np.full(len(values), weight) if which is None else weight * which
+        if mask is not None or weight != 1:
+            weights = np.full(len(values), weight) if mask is None else weight * mask
         self.observed.update(x, values, weights)
 
     def correct(
         self,
         number: int,
         x: FloatArray,
-        taken_out: Sequence[tuple[int, float]],
-        put_in: Sequence[tuple[int, float]],
+        removed: Sequence[tuple[int, float]],
+        added: Sequence[tuple[int, float]],
         time: float,
         arm: str = "",
     ) -> None:
         """Learn other values from a decision (p,), by objective, with what it weighs now."""
         self._losses += 1
         if self.effects is not None:
-            self.effects.unlearn(self.observed, arm, x, taken_out)
-            self.effects.learn(self.observed, arm, x, put_in)
+            self.effects.unlearn(self.observed, arm, x, removed)
+            self.effects.learn(self.observed, arm, x, added)
             return
         values, signs = np.zeros((2, 2, self.observed.objectives))
-        for row, observations in enumerate((taken_out, put_in)):
+        for row, observations in enumerate((removed, added)):
             for m, value in observations:
                 values[row, m], signs[row, m] = value, 2 * row - 1
         if not (self.observed.apart or signs.sum(axis=0).any()):
@@ -298,25 +300,23 @@ class Learner:
         weights = self._weight(number, time) * signs
         self.observed.learn(np.array([x, x]), values, weights)
 
-    def put_in_flight(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
-        """Let decisions (n, p) of times be in flight, for objectives ``which``, (n, M)."""
-        rows = which.any(axis=1)
-        self._change_pending(x[rows], which[rows], times[rows], 1)
+    def add_pending_rows(self, x: FloatArray, mask: BoolArray, times: FloatArray) -> None:
+        """Let decisions (n, p) of times be in flight, for the objectives of a ``mask``, (n, M)."""
+        rows = mask.any(axis=1)
+        self._change_pending(x[rows], mask[rows], times[rows], 1)
 
-    def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
-        """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
-        self._change_pending(x, which, times, -1)
+    def remove_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray) -> None:
+        """Take decisions (n, p) out, by a ``mask``, (n, M), of which nothing will be learned."""
+        self._change_pending(x, mask, times, -1)
         self._losses += 1
 
-    def _change_pending(
-        self, x: FloatArray, which: BoolArray, times: FloatArray, sign: int
-    ) -> None:
+    def _change_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray, sign: int) -> None:
         """Add decisions (n, p) of times to what is in flight, or take them out, by a sign."""
         if not self._explores:
             return
-        if (which != which[:, :1]).any():
+        if (mask != mask[:, :1]).any():
             self.observed.separate()
-        self.in_flight.change(x, sign * which.T.astype(np.int64), self._pending_weights(times))
+        self.pending.change(x, sign * mask.T.astype(np.int64), self._pending_weights(times))
 
     def evidence(self) -> FloatArray:
         """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
@@ -339,7 +339,7 @@ class Learner:
         state |= {f"posterior.{name}": array for name, array in learned}
         if self.effects is not None:
             state |= self.effects.save_state()
-        return state | self.in_flight.save_state()
+        return state | self.pending.save_state()
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
@@ -349,12 +349,12 @@ class Learner:
         )
         if self.effects is not None:
             self.effects.load_state(arrays)
-        self.in_flight.load_state(arrays)
+        self.pending.load_state(arrays)
         self.latest = float(arrays["latest"].astype(np.float64).item())
         self._losses += 1
 
 
-class InFlight:
+class PendingDecisions:
     """Decisions in flight, for each objective.
 
     Parameters
@@ -364,8 +364,8 @@ class InFlight:
     """
 
     def __init__(self, size: int, objectives: int) -> None:
-        self._nothing: FloatArray = np.zeros((objectives, size, size))
-        self._sums: FloatArray = self._nothing  # of x x', (M, p, p); never changed
+        self._zeros: FloatArray = np.zeros((objectives, size, size))
+        self._sums: FloatArray = self._zeros  # of x x', (M, p, p); never changed
         self._summed = [0] * objectives  # decisions in these
         self._recent: dict[int, FloatArray] = {}  # the last ones, by number; not in the sums yet
 
@@ -385,7 +385,7 @@ class InFlight:
         rows = np.array(list(self._recent.values()))
         return np.asarray(self._sums + rows.T @ rows)
 
-    def copy(self) -> "InFlight":
+    def copy(self) -> "PendingDecisions":
         """Return what goes on by itself."""
         other = copy.copy(self)
         other._recent = self._recent.copy()
@@ -394,7 +394,7 @@ class InFlight:
     def add(self, number: int, x: FloatArray) -> None:
         """Add a decision (p,) for every objective; its features must not change any more."""
         self._recent[number] = x
-        if len(self._recent) > _MAX_SINGLE:
+        if len(self._recent) > _MAX_ONE_BY_ONE:
             self._set(self.V, self.counts)
 
     def _set(self, sums: FloatArray, counts: list[int]) -> None:
@@ -409,14 +409,14 @@ class InFlight:
         changes = zip(self.counts, signs.sum(axis=1).tolist(), strict=True)
         counts = [count + change for count, change in changes]
         if not any(counts):
-            self._set(self._nothing, counts)
+            self._set(self._zeros, counts)
             return
-        more = outer_sums(np.broadcast_to(x, (len(signs), *x.shape)), signs * weights)
-        sums = self.V + more
+        change_of_sums = outer_sums(np.broadcast_to(x, (len(signs), *x.shape)), signs * weights)
+        sums = self.V + change_of_sums
         # Rounding of what was taken out is left: it must not look like a direction.
-        kept = diagonals(sums) > -_ROUNDING * diagonals(more)
-        kept[[count == 0 for count in counts]] = False
-        self._set(sums * (kept[:, :, None] & kept[:, None, :]), counts)
+        not_rounding = diagonals(sums) > -_ROUNDING * diagonals(change_of_sums)
+        not_rounding[[count == 0 for count in counts]] = False
+        self._set(sums * (not_rounding[:, :, None] & not_rounding[:, None, :]), counts)
 
     def decay(self, factor: float) -> None:
         """Weigh all down."""
@@ -449,11 +449,11 @@ class ExpectedPosterior:
     Most decisions do not ask for it: those that look whether to explore, or are optimistic.
     """
 
-    def __init__(self, observed: Posterior, in_flight: InFlight) -> None:
-        self._observed, self._in_flight = observed, in_flight.copy()
+    def __init__(self, observed: Posterior, pending: PendingDecisions) -> None:
+        self._observed, self._pending = observed, pending.copy()
         self.version = observed.version
-        self._more = np.array(in_flight.counts[: observed.n.shape[-1]], dtype=np.float64)
-        self.n = observed.n + self._more
+        self._counts = np.array(pending.counts[: observed.n.shape[-1]], dtype=np.float64)
+        self.n = observed.n + self._counts
 
     @property
     def noise(self) -> FloatArray:
@@ -463,4 +463,4 @@ class ExpectedPosterior:
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (G, p, p)."""
-        return self._observed.root_with(self._in_flight.V[: len(self._more)], self._more)
+        return self._observed.root_with(self._pending.V[: len(self._counts)], self._counts)

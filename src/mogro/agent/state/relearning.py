@@ -50,23 +50,23 @@ def replaced_defaults(
     block: Block, defaults: Mapping[tuple[int, str], float], old: ObjectiveSet, new: ObjectiveSet
 ) -> dict[tuple[int, str], float]:
     """Return what was learned as a default that is another one now, of decisions held."""
-    held = set(block.number.tolist())
-    kept = {key: value for key, value in defaults.items() if key[0] in held}
+    held_numbers = set(block.number.tolist())
+    held_defaults = {key: value for key, value in defaults.items() if key[0] in held_numbers}
     for m, name in enumerate(old.names):
         default, index = old.defaults[m], new.index.get(name)
         if default is not None and index is not None and new.defaults[index] != default:
             for number in block.number[block.state[:, m] == DEFAULTED].tolist():
-                kept.setdefault((number, name), default)
-    return kept
+                held_defaults.setdefault((number, name), default)
+    return held_defaults
 
 
 def learned_rewards(
     block: Block, objective_set: ObjectiveSet, defaults: Mapping[tuple[int, str], float]
 ) -> FloatArray:
     """Return what was learned of decisions, (n, M), in the user's units; NaN where nothing was."""
-    usual = np.array([math.nan if each is None else each for each in objective_set.defaults])
+    defaults_now = [math.nan if d is None else d for d in objective_set.defaults]
     defaulted = block.state == DEFAULTED
-    values = np.where(defaulted, usual, block.values)
+    values = np.where(defaulted, defaults_now, block.values)
     if defaults:
         rows = {number: n for n, number in enumerate(block.number.tolist())}
         for (number, name), value in defaults.items():
@@ -114,11 +114,11 @@ def learn_again(
     """Let a learner know decisions, too, by the weights that they have for it."""
     if learner.effects is not None:
         for n, arm in enumerate(arms):
-            seen = [(m, values.item(n, m)) for m in np.flatnonzero(learned[n]).tolist()]
-            learner.effects.learn(learner.observed, arm, block.features[n], seen)
+            observed_values = [(m, values.item(n, m)) for m in np.flatnonzero(learned[n]).tolist()]
+            learner.effects.learn(learner.observed, arm, block.features[n], observed_values)
         return
     weights = learner.weights(block.number, block.time)[:, None] * learned
     rows = np.flatnonzero(learned.any(axis=1))
     for start in range(0, len(rows), _CHUNK):
-        some = rows[start : start + _CHUNK]
-        learner.observed.learn(block.features[some], values[some], weights[some])
+        chunk = rows[start : start + _CHUNK]
+        learner.observed.learn(block.features[chunk], values[chunk], weights[chunk])

@@ -54,22 +54,22 @@ class Received(NamedTuple):
     repeated: int
     late: int
 
-    def outcome(self, before: list[int], in_time: list[int], at_last: list[int]) -> Outcome:
+    def outcome(self, before: list[int], timely: list[int], final: list[int]) -> Outcome:
         """Return what became of the values, by the states of the objectives.
 
-        Before, by what came in time, and at last, with what was corrected.
+        ``before`` it, by what came in time, and with what was corrected.
         """
         learned, pending, revised, late = 0, 0, self.revised, self.late
         for m in self.new:
-            waited = before[m] == PENDING
-            learned += waited and in_time[m] == LEARNED
-            pending += waited and in_time[m] == PENDING
-            late += not waited or in_time[m] not in (PENDING, LEARNED)
-        for was, now in ((before[m], at_last[m]) for m in self.corrected):
-            learned += now == LEARNED and was not in (LEARNED, DEFAULTED)
-            revised += now == LEARNED and was in (LEARNED, DEFAULTED)
-            pending += now == PENDING
-            late += now not in (LEARNED, PENDING)
+            was_pending = before[m] == PENDING
+            learned += was_pending and timely[m] == LEARNED
+            pending += was_pending and timely[m] == PENDING
+            late += not was_pending or timely[m] not in (PENDING, LEARNED)
+        for before_state, final_state in ((before[m], final[m]) for m in self.corrected):
+            learned += final_state == LEARNED and before_state not in (LEARNED, DEFAULTED)
+            revised += final_state == LEARNED and before_state in (LEARNED, DEFAULTED)
+            pending += final_state == PENDING
+            late += final_state not in (LEARNED, PENDING)
         return Outcome(learned, pending, revised, self.repeated, late)
 
 
@@ -83,8 +83,8 @@ def find_conflict(
             return UnknownObjective(
                 f"values: expected objectives {list(objective_set.names)}, got {name!r}"
             )
-        known = stored[m] == stored[m]
-        if known and stored[m] != value and objective_set.revise[m] is None:
+        has_value = stored[m] == stored[m]
+        if has_value and stored[m] != value and objective_set.revise[m] is None:
             return ConflictingReward(
                 f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
             )
@@ -100,7 +100,7 @@ def receive(
     for name, value in event.values.items():
         m = objective_set.index[name]
         before, end = values[m], rewards.start + objective_set.windows[m]
-        rule, known = objective_set.revise[m], values[m] == values[m]
+        rule, has_value = objective_set.revise[m], values[m] == values[m]
         closed = states[m] != PENDING or end <= now
         if closed and not (states[m] != WITHDRAWN and end <= now < end + correction):
             repeated += before == value
@@ -108,14 +108,16 @@ def receive(
             if states[m] == PENDING:
                 continue
             met_later = states[m] == UNMET and end > now  # its condition may still come to be met
-            if known and not (met_later and _revises(rule, value, before, event.time, stamps, m)):
+            if has_value and not met_later:
                 continue
-        elif known and not _revises(rule, value, before, event.time, stamps, m):
+            if has_value and not _revises(rule, value, before, event.time, stamps, m):
+                continue
+        elif has_value and not _revises(rule, value, before, event.time, stamps, m):
             repeated += 1
             continue
         elif states[m] != PENDING:
             corrected.add(m)
-        elif known:
+        elif has_value:
             revised += 1
         else:
             new.append(m)

@@ -48,7 +48,7 @@ VERSION = 9
 _TEXTS = ("ids", "arms", "records", "contexts")
 
 
-def write(path: str | os.PathLike[str], state: State) -> None:
+def write_snapshot(path: str | os.PathLike[str], state: State) -> None:
     """Write a state to a file, without its place in a journal."""
     header, arrays = _head(state)
     header["numbers"] |= {"position": 0, "changes": [], "offers": {}}
@@ -59,34 +59,38 @@ def write(path: str | os.PathLike[str], state: State) -> None:
         file.writelines(pack(header, arrays))
 
 
-def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
-    """Read what :func:`write` wrote; a damaged file is refused with the reason."""
+def read_snapshot(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
+    """Read what :func:`write_snapshot` wrote; a damaged file is refused with the reason."""
     content = Path(path).read_bytes()
-    return join(content, None, partial(config_from_plain, types=types), where=f"at {path}")
+    return decode_state(content, None, partial(config_from_plain, types=types), where=f"at {path}")
 
 
-def head(state: State) -> bytes:
+def encode_head(state: State) -> bytes:
     """Return all of a state but the decisions that it holds."""
     return b"".join(pack(*_head(state)))
 
 
-def block(ledger: Ledger, number: int) -> bytes:
+def encode_block(ledger: Ledger, number: int) -> bytes:
     """Return one block of decisions."""
     start = number * ledger.block_size
     return b"".join(pack({"version": VERSION}, _rows(ledger, start, start + ledger.block_size)))
 
 
-def join(
-    first: bytes, blocks: Iterable[bytes] | None, make: Callable[[Any], AgentConfig], *, where: str
+def decode_state(
+    head: bytes,
+    blocks: Iterable[bytes] | None,
+    make_config: Callable[[Any], AgentConfig],
+    *,
+    where: str,
 ) -> State:
-    """Return the state that :func:`head` and :func:`block` were given; without blocks, one file."""
+    """Return the state of a head and its blocks; without blocks, the head is a whole file."""
     try:
-        header, arrays = unpack(first)
+        header, arrays = unpack(head)
         if header["version"] != VERSION:
             version = str(header["version"])[:40]
             raise ValueError(f"version {version!r} is not known here, only {VERSION}")
         _check_sizes(header["config"], arrays)
-        state = State(make(header["config"]))
+        state = State(make_config(header["config"]))
         if header["block_size"] != state.ledger.block_size:
             raise ValueError(f"its blocks are of {header['block_size']} decisions")
         rows = [arrays] if blocks is None else (unpack(each)[1] for each in blocks)
@@ -137,14 +141,14 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
         ids.pop()
     stop = start + len(ids)
     rows = ledger.gather(np.arange(start, stop))
-    free, empty = rows.number < 0, empty_block(1, ledger.shape)
+    is_free, empty = rows.number < 0, empty_block(1, ledger.shape)
     arrays: Arrays = {}
     for name in Block._fields:
         column = getattr(rows, name)
-        column[free] = getattr(empty, name)[0]
+        column[is_free] = getattr(empty, name)[0]
         arrays[f"ledger.{name}"] = column
-    listed = ids, ledger.arms[start:stop], *ledger.records(range(start, stop))
-    for name, texts in zip(_TEXTS, listed, strict=True):
+    columns = ids, ledger.arms[start:stop], *ledger.records(range(start, stop))
+    for name, texts in zip(_TEXTS, columns, strict=True):
         arrays[f"ledger.{name}"] = texts_to_array(texts)
     return arrays
 
@@ -158,25 +162,25 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
-    counted, ledger = dict(numbers), state.ledger
-    state.time = float(counted.pop("time"))
-    state.offers = counted.pop("offers")
-    state.defaults = {(number, name): value for number, name, value in counted.pop("defaults")}
-    state.changes = counted.pop("changes")
-    for number in (*counted.values(), *state.offers.values(), *state.changes):
+    counts, ledger = dict(numbers), state.ledger
+    state.time = float(counts.pop("time"))
+    state.offers = counts.pop("offers")
+    state.defaults = {(number, name): value for number, name, value in counts.pop("defaults")}
+    state.changes = counts.pop("changes")
+    for number in (*counts.values(), *state.offers.values(), *state.changes):
         if type(number) is not int or number < 0:
             raise ValueError(f"expected a count, got {str(number)[:40]}")
-    state.ids_made, ledger.position = counted.pop("ids_made"), counted.pop("position")
-    ledger.completions = counted.pop("completions")
-    state.counters = Counters(**counted)
-    ledger.fill(_checked_rows(each, ledger.shape) for each in rows)
+    state.ids_made, ledger.position = counts.pop("ids_made"), counts.pop("position")
+    ledger.completions = counts.pop("completions")
+    state.counters = Counters(**counts)
+    ledger.fill(_checked_rows(block_arrays, ledger.shape) for block_arrays in rows)
     _check_order(ledger, state.counters.decisions)
     for position in state.offers.values():
         ledger.add_reference(position)
     state.learner.load_state(_under("learner", arrays))
     for number, account in enumerate(state.accounts):
         account.load_state(_under(f"accounts.{number}", arrays))
-    state.find_pending()
+    state.rebuild_pending()
 
 
 def _named(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
@@ -186,8 +190,8 @@ def _named(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
 
 def _under(prefix: str, arrays: Arrays) -> dict[str, Any]:
     """Return the arrays whose names have a prefix, without it."""
-    start = f"{prefix}."
-    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
+    dotted = f"{prefix}."
+    return {n.removeprefix(dotted): a for n, a in arrays.items() if n.startswith(dotted)}
 
 
 def _check_order(ledger: Ledger, decisions: int) -> None:
@@ -196,9 +200,9 @@ def _check_order(ledger: Ledger, decisions: int) -> None:
     if len(ledger.rows) != used.sum():
         raise ValueError("decisions and their ids do not fit together")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
-    for name, which, most in (("number", used, decisions), ("completed", done, ledger.completions)):
-        numbers = np.sort(ledger.column(name)[which])
-        if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= most).any():
+    for name, mask, limit in (("number", used, decisions), ("completed", done, ledger.completions)):
+        numbers = np.sort(ledger.column(name)[mask])
+        if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= limit).any():
             raise ValueError("the numbers of its decisions are not in order")
 
 
@@ -206,20 +210,21 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
     """Return texts and rows of some decisions; what contradicts itself is refused."""
     ids, *texts = (texts_from_array(arrays[f"ledger.{name}"]) for name in _TEXTS)
     block = Block._make(arrays[f"ledger.{name}"] for name in Block._fields)
-    usual: Any
+    expected: Any
     column: Any
-    for name, column, usual in zip(Block._fields, block, empty_block(0, shape), strict=True):
-        if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
+    for name, column, expected in zip(Block._fields, block, empty_block(0, shape), strict=True):
+        if column.shape != (len(ids), *expected.shape[1:]) or column.dtype != expected.dtype:
             raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
     used = block.number >= 0
-    if [bool(id) for id in ids] != used.tolist() or any(len(each) != len(ids) for each in texts):
+    sizes = {len(column) for column in texts}
+    if [bool(id) for id in ids] != used.tolist() or sizes != {len(ids)}:
         raise ValueError("decisions and their texts do not fit together")
     rows = Block._make(column[used] for column in block)
-    done = (rows.state != PENDING).all(axis=1)
+    is_complete = (rows.state != PENDING).all(axis=1)
     if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
         raise ValueError("its decisions are in no state that an agent could bring about")
-    if (rows.completed[~done] >= 0).any():
+    if (rows.completed[~is_complete] >= 0).any():
         raise ValueError("its completed decisions are not the completed ones")
     if not np.isfinite(rows.time).all() or not (rows.start > -math.inf).all():
         raise ValueError("the times of its decisions are not finite")
-    return [ids, *(list(map(intern, each)) for each in texts)], block
+    return [ids, *(list(map(intern, column_texts)) for column_texts in texts)], block

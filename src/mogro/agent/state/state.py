@@ -23,12 +23,7 @@ from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
-from mogro.agent.state.block import (
-    COUNTED,
-    FREE,
-    IMPORTED,
-    Block,
-)
+from mogro.agent.state.block import COUNTED, FREE, IMPORTED, Block
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Closing, Learner
 from mogro.agent.state.ledger import Ledger
@@ -46,9 +41,11 @@ from mogro.agent.state.windows import Windows, find_windows
 T = TypeVar("T")
 
 # Settings by which all is learned again.
-_LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life", "arm_effects"))
-_ARMS = 1024  # whose effects are kept beside twice as many as decisions are held
-_OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
+_RELEARNING_SETTINGS = frozenset(
+    ("arms", "context", "interactions", "prior", "half_life", "arm_effects")
+)
+_SPARE_ARMS = 1024  # whose effects are kept beside twice as many as decisions are held
+_MAX_OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
 
 
 class State:
@@ -73,9 +70,8 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
-        self._prepared_learner: tuple[float, Learner, Closing | None] | None = (
-            None  # see learner_at
-        )
+        # For a time, with what closes until then: see learner_at.
+        self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
         """Let something happen, and return what it was.
@@ -134,20 +130,20 @@ class State:
 
     def accounts_at(self, time: float | None) -> list[Account]:
         """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
-        prepared = self._prepared_learner
+        preparation = self._prepared_learner
         if (
             not self.accounts
             or time is None
-            or prepared is None
-            or prepared[0] != max(time, self.time)
+            or preparation is None
+            or preparation[0] != max(time, self.time)
         ):
             return self.accounts
-        accounts, closing = [account.copy() for account in self.accounts], prepared[2]
+        accounts, closing = [account.copy() for account in self.accounts], preparation[2]
         for row, states in closing.states.items() if closing is not None else ():
             block, i = self.ledger.readable(row)
-            before, after = (self._amounts(block, i, each) for each in (None, states))
+            before, after = self._amounts(block, i), self._amounts(block, i, states)
             if before:
-                _recount(accounts, block.number.item(i), before, after)
+                _change_accounts(accounts, block.number.item(i), before, after)
         return accounts
 
     def accounts_after(
@@ -176,7 +172,7 @@ class State:
         self.counters.observed += event.observed
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
-        end = made + (self.objective_set.nearest if event.active else self.config.timeout)
+        end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, number, row)
         block, i = self.ledger.readable(row)
@@ -211,14 +207,14 @@ class State:
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
         if row is None:
-            return _unknown(event.id)
+            return _unknown_decision(event.id)
         block, i = self.ledger.readable(row)
-        if self._is_whole(event, block, i):
+        if self._has_all_rewards(event, block, i):
             self._advance(event.time)
-            return self._learn_whole(event, row)
-        refused = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
-        if refused is not None:
-            return refused
+            return self._learn_all(event, row)
+        conflict = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
+        if conflict is not None:
+            return conflict
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
@@ -230,16 +226,16 @@ class State:
         counters.late += outcome.late
         return outcome
 
-    def _is_whole(self, event: events.Rewarded, block: Block, i: int) -> bool:
+    def _has_all_rewards(self, event: events.Rewarded, block: Block, i: int) -> bool:
         """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
         return (
-            self.objective_set.at_once
+            self.objective_set.final_on_arrival
             and event.values.keys() == self.objective_set.index.keys()
             and not any(block.state[i].tolist())  # all are PENDING, which is 0
             and block.start.item(i) < math.inf
         )
 
-    def _learn_whole(self, event: events.Rewarded, row: int) -> Outcome:
+    def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         values = np.array([event.values[name] for name in objective_set.names])
@@ -259,17 +255,17 @@ class State:
         """
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         states, start = block.state[i].tolist(), block.start.item(i)
-        known = Rewards(states, block.values[i].tolist(), block.stamps[i].tolist(), start)
-        received = receive(objective_set, known, event, self.time, self.config.correction)
+        rewards = Rewards(states, block.values[i].tolist(), block.stamps[i].tolist(), start)
+        received = receive(objective_set, rewards, event, self.time, self.config.correction_time)
         block.stamps[i] = received.stamps
-        in_time = states.copy()
+        timely_states = states.copy()
         if start < math.inf:
-            objective_set.resolve(in_time, received.values, start, self.time)
-        at_last, reopened = reopen(objective_set, in_time, received.corrected)
+            objective_set.resolve(timely_states, received.values, start, self.time)
+        final_states, reopened = reopen(objective_set, timely_states, received.corrected)
         if reopened:
-            objective_set.resolve(at_last, received.values, start, self.time)
-        self._settle(row, at_last, received.values, reopened)
-        return received.outcome(states, in_time, at_last)
+            objective_set.resolve(final_states, received.values, start, self.time)
+        self._settle(row, final_states, received.values, reopened)
+        return received.outcome(states, timely_states, final_states)
 
     def _settle(
         self,
@@ -285,37 +281,38 @@ class State:
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         number, time, start = block.number.item(i), block.time.item(i), block.start.item(i)
         x, arm, before = block.features[i], self.ledger.arms[row], block.state[i].tolist()
-        was, amounts = self._learned_values(block, i), self._amounts(block, i)
+        learned_before, amounts = self._learned_values(block, i), self._amounts(block, i)
         for m in reopened:
             self.defaults.pop((number, objective_set.names[m]), None)
         block.state[i] = states
         if values is not None:
             block.values[i] = values
-        now = self._learned_values(block, i)
-        taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
-        put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
-        waited, waits = (np.array(each) == PENDING for each in (before, states))
-        landed = waited & ~waits
-        corrected = {m for m, _ in (*taken_out, *put_in) if before[m] != PENDING}
+        learned_now = self._learned_values(block, i)
+        removed = [pair for pair in learned_before.items() if learned_now.get(pair[0]) != pair[1]]
+        added = [pair for pair in learned_now.items() if learned_before.get(pair[0]) != pair[1]]
+        was_pending, is_pending = np.array(before) == PENDING, np.array(states) == PENDING
+        arrived = was_pending & ~is_pending
+        corrected = {m for m, _ in (*removed, *added) if before[m] != PENDING}
         if corrected:
-            self.learner.correct(number, x, taken_out, put_in, time, arm)
-        elif put_in:
-            which, y = np.zeros_like(waited), np.zeros(len(states))
-            for m, value in put_in:
-                which[m], y[m] = True, value
-            self.learner.learn(number, x, y, None if which.all() else which, time, arm)
-            landed &= ~which
-        if landed.any():
-            self.learner.remove_pending(x[None], landed[None], np.array([time]))
-        if (waits & ~waited).any():
-            self.learner.put_in_flight(x[None], (waits & ~waited)[None], np.array([time]))
+            self.learner.correct(number, x, removed, added, time, arm)
+        elif added:
+            mask, y = np.zeros_like(was_pending), np.zeros(len(states))
+            for m, value in added:
+                mask[m], y[m] = True, value
+            self.learner.learn(number, x, y, None if mask.all() else mask, time, arm)
+            arrived &= ~mask
+        if arrived.any():
+            self.learner.remove_pending(x[None], arrived[None], np.array([time]))
+        reopened_mask = is_pending & ~was_pending
+        if reopened_mask.any():
+            self.learner.add_pending_rows(x[None], reopened_mask[None], np.array([time]))
             self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
         self._recount(block, i, amounts)
         self.counters.count(before, states)
         self.counters.corrected += len(corrected)
-        if waited.any() and not waits.any():
+        if was_pending.any() and not is_pending.any():
             self._complete(row)
-        elif waits.any() and not waited.any():
+        elif is_pending.any() and not was_pending.any():
             self.ledger.reopen(row)
             if self.config.arm_effects:
                 self.pending_by_arm[arm] += 1
@@ -338,7 +335,7 @@ class State:
 
     def _activated(self, event: events.Activated) -> bool | ValueError:
         if event.id not in self.ledger.rows:
-            return _unknown(event.id)
+            return _unknown_decision(event.id)
         self._advance(event.time)
         row = self.ledger.rows.get(event.id)
         if row is None:  # it timed out just now, and it was dropped
@@ -356,7 +353,7 @@ class State:
 
     def _withdrawn(self, event: events.Withdrawn) -> int | ValueError:
         if event.id not in self.ledger.rows:
-            return _unknown(event.id)
+            return _unknown_decision(event.id)
         self._advance(event.time)
         row = self.ledger.rows.get(event.id)
         if row is None:  # it was completed just now, and dropped
@@ -373,10 +370,10 @@ class State:
     def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
         """Go on with another configuration; what is known of objectives that stay is kept."""
         changes, relearned, unsure = event.changes.keys(), 0, 0
-        reshapes = changes & {"objectives", "policy", *_LEARNED_BY}
+        reshaping = changes & {"objectives", "policy", *_RELEARNING_SETTINGS}
         try:
             config = self.config.reconfigured(event.changes)
-            if reshapes:
+            if reshaping:
                 forgotten = self.counters.forgotten
                 if forgotten and (self.config.arm_effects or config.arm_effects):
                     raise ValueError(
@@ -388,36 +385,36 @@ class State:
             return ValueError(str(error))
         self.changes.append(self.position)
         self._prepared_learner = None  # windows may be others
-        if reshapes:
-            anew = bool(changes & _LEARNED_BY) or config.arm_effects
-            relearned = self._reshape(config, features, anew=anew)
+        if reshaping:
+            relearn = bool(changes & _RELEARNING_SETTINGS) or config.arm_effects
+            relearned = self._reshape(config, features, relearn=relearn)
         self.config, self.objective_set = config, config.objective_set
         if "budgets" in changes:
             self._renew_accounts()
-        if reshapes or "activation_timeout" in changes:
-            self.find_pending()
+        if reshaping or "activation_timeout" in changes:
+            self.rebuild_pending()
         return Reconfiguration(tuple(event.changes), relearned, unsure)
 
-    def _reshape(self, config: AgentConfig, features: FloatArray, *, anew: bool) -> int:
+    def _reshape(self, config: AgentConfig, features: FloatArray, *, relearn: bool) -> int:
         """Let ledger and learner be those of another configuration.
 
-        ``anew``: what was learned is made again from the decisions held. Return how many were.
+        ``relearn``: what was learned is made again from the decisions held. Return how many were.
         """
-        old, objective_set = self.objective_set, config.objective_set
-        indices, factors = moved_objectives(old, objective_set)
+        old_set, objective_set = self.objective_set, config.objective_set
+        indices, factors = moved_objectives(old_set, objective_set)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
-        if anew and self.counters.forgotten:
+        if relearn and self.counters.forgotten:
             held = ledger.gather(ledger.live())
             learner.observed = carry_over(
                 before, held, self.config, self.defaults, config, indices, factors
             )
-        elif not anew:
-            same = old.objectives == objective_set.objectives
+        elif not relearn:
+            same = old_set.objectives == objective_set.objectives
             learner.observed = (
                 before.observed if same else with_objectives(before.observed, indices, factors)
             )
         self.defaults = replaced_defaults(
-            ledger.gather(ledger.live()), self.defaults, old, objective_set
+            ledger.gather(ledger.live()), self.defaults, old_set, objective_set
         )
         self.config, self.objective_set = config, objective_set
         ledger.reshape(indices, factors, features, stamped=objective_set.stamped)
@@ -425,19 +422,19 @@ class State:
         self.counters.missing += indices.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
         learner.continue_from(before, block.number[learned.any(axis=1)], self.time)
-        if anew:
+        if relearn:
             arms = [ledger.arms[row] for row in ledger.live().tolist()]
             learn_again(learner, block, values, learned, arms)
-        learner.put_in_flight(block.features, block.state == PENDING, block.time)
+        learner.add_pending_rows(block.features, block.state == PENDING, block.time)
         self.learner = learner
         self._renew_accounts()
         rows = ledger.live()
-        new = rows[(block.state != PENDING).all(axis=1) & (block.completed < 0)]
-        for row in new.tolist():
+        completed_rows = rows[(block.state != PENDING).all(axis=1) & (block.completed < 0)]
+        for row in completed_rows.tolist():
             self._complete(row)
         for row in ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row)
-        return int(anew and learned.any(axis=1).sum())
+        return int(relearn and learned.any(axis=1).sum())
 
     def _learn_final(self, row: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
@@ -510,10 +507,10 @@ class State:
         """
         if not self.accounts or not block.flags.item(i) & COUNTED:
             return []
-        now = block.state[i].tolist() if states is None else states
+        current_states = block.state[i].tolist() if states is None else states
         spending, amounts = self.config.spending, list[SpentAmount | None]()
         for index, m in enumerate(spending.indices):
-            state, value = now[m], block.values.item(i, m)
+            state, value = current_states[m], block.values.item(i, m)
             if state in (WITHDRAWN, UNMET):
                 amounts.append(None)
                 continue
@@ -529,7 +526,8 @@ class State:
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
         if before:
-            _recount(self.accounts, block.number.item(i), before, self._amounts(block, i))
+            after = self._amounts(block, i)
+            _change_accounts(self.accounts, block.number.item(i), before, after)
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -541,7 +539,7 @@ class State:
         self.pending_by_arm[arm] -= 1
         if not self.pending_by_arm[arm]:
             del self.pending_by_arm[arm]
-        if len(effects.sums) > _ARMS + 2 * len(ledger):
+        if len(effects.sums) > _SPARE_ARMS + 2 * len(ledger):
             effects.keep(set(ledger.arms))
 
     def _erased(self, event: events.Erased) -> int:
@@ -565,7 +563,7 @@ class State:
         self.ledger.drop_reference(self.offers.pop(event.digest, 0))
         self.offers[event.digest] = self.position
         self.ledger.add_reference(self.position)
-        if len(self.offers) > _OFFERS:
+        if len(self.offers) > _MAX_OFFERS:
             self.ledger.drop_reference(self.offers.pop(next(iter(self.offers))))
         return True
 
@@ -583,7 +581,7 @@ class State:
         events.Voided: lambda self, event: True,  # the queue begins again without that event
     }
 
-    def find_pending(self) -> None:
+    def rebuild_pending(self) -> None:
         """Find out anew which windows are open, and which arms decisions in flight have."""
         self._windows = find_windows(self.ledger, self.objective_set, self.config.timeout)
         if self.config.arm_effects:
@@ -611,13 +609,13 @@ class LockedState:
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Carry out calls that each :meth:`perform`; return an answer each."""
-        answers: list[T | Exception] = []
+        results: list[T | Exception] = []
         for call in calls:
             try:
-                answers.append(call())
+                results.append(call())
             except Exception as error:  # as with a journal: it is the caller's
-                answers.append(error)
-        return answers
+                results.append(error)
+        return results
 
     def current(self) -> AbstractContextManager[object]:
         """Keep the state as it is."""
@@ -636,7 +634,7 @@ def new_learner(config: AgentConfig) -> Learner:
     )
 
 
-def _recount(
+def _change_accounts(
     accounts: list[Account],
     number: int,
     before: list[SpentAmount | None],
@@ -648,5 +646,5 @@ def _recount(
             account.change(number, old, new)
 
 
-def _unknown(id: str) -> UnknownDecision:
+def _unknown_decision(id: str) -> UnknownDecision:
     return UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")

@@ -41,21 +41,21 @@ class Windows:
             block, i = ledger.readable(row)
             if block.number.item(i) != number:
                 continue  # completed before, and forgotten
-            waiting = states.setdefault(row, block.state[i].tolist())
+            row_states = states.setdefault(row, block.state[i].tolist())
             start = block.start.item(i)
             if start < math.inf:
-                final = objective_set.resolve(waiting, block.values[i].tolist(), start, end)
+                resolved = objective_set.resolve(row_states, block.values[i].tolist(), start, end)
             else:  # it was not activated in time
-                final = ResolvedRewards(
-                    [], [m for m, state in enumerate(waiting) if state == PENDING]
+                resolved = ResolvedRewards(
+                    [], [m for m, state in enumerate(row_states) if state == PENDING]
                 )
-                waiting[:] = [WITHDRAWN if state == PENDING else state for state in waiting]
-            if final.learned or final.unobserved:
-                steps.append((row, final))
+                row_states[:] = [WITHDRAWN if state == PENDING else state for state in row_states]
+            if resolved.learned or resolved.unobserved:
+                steps.append((row, resolved))
                 states[row] = states.pop(row)  # in this order, whatever is out of date in the heap
-            later = objective_set.next_closing(waiting, start, end)
-            if later <= now:
-                heapq.heappush(due, (later, number, row))
+            next_end = objective_set.next_closing(row_states, start, end)
+            if next_end <= now:
+                heapq.heappush(due, (next_end, number, row))
         return _collect(states, steps, ledger, objective_set)
 
     def _due(self, now: float) -> list[tuple[float, int, int]]:
@@ -72,17 +72,17 @@ class Windows:
 def find_windows(ledger: Ledger, objective_set: ObjectiveSet, activation_timeout: float) -> Windows:
     """Find out when the windows of all decisions close."""
     windows = Windows()
-    if min(objective_set.nearest, activation_timeout) == math.inf:
+    if min(objective_set.shortest_window, activation_timeout) == math.inf:
         return windows
     rows = ledger.pending()
-    part = ledger.gather(rows)
+    block = ledger.gather(rows)
     for n, row in enumerate(rows.tolist()):
         # Also if it is over: a decision may have been late itself when it was made.
-        states, start = part.state[n].tolist(), part.start.item(n)
+        states, start = block.state[n].tolist(), block.start.item(n)
         end = objective_set.next_closing(states, start, -math.inf)
         if start == math.inf and PENDING in states:
-            end = part.time.item(n) + activation_timeout
-        windows.add(end, part.number.item(n), row)
+            end = block.time.item(n) + activation_timeout
+        windows.add(end, block.number.item(n), row)
     return windows
 
 
@@ -100,10 +100,10 @@ def _collect(
     values: FloatArray = np.zeros(shape)
     learned: BoolArray = np.zeros(shape, dtype=np.bool_)
     unobserved: BoolArray = np.zeros(shape, dtype=np.bool_)
-    for n, (_, final) in enumerate(steps):
-        for m, value in final.learned:
+    for n, (_, resolved) in enumerate(steps):
+        for m, value in resolved.learned:
             values[n, m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
             learned[n, m] = True
-        unobserved[n, final.unobserved] = True
+        unobserved[n, resolved.unobserved] = True
     arms = [ledger.arms[row] for row, _ in steps]
     return Closing(states, features, numbers, times, values, learned, unobserved, arms)
