@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
@@ -61,17 +62,15 @@ class BudgetTerms(NamedTuple):
         index = index if self.affordable is None else self.affordable.item(index)
         extra = least = sensitive = None
         if self.counted is not None:
-            beyond = self.counted[index] - self.spends[index]
-            extra = tuple(beyond.tolist()) if beyond.any() else None
+            spent = self.spending.expected(self.estimates[index])
+            extra = tuple(map(sub, self.counted[index].tolist(), spent))
+            extra = extra if any(extra) else None
         if step % LOOK_EVERY == 0:
-            spends = self.spends
-            least = tuple(np.minimum.reduce(spends).tolist())
-            sensitive = self._sensitive(index, weights, spends) if steered else None
+            least = tuple(self.spending.least_expected(self.estimates))
+            sensitive = self._sensitive(index, weights) if steered else None
         return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
 
-    def _sensitive(
-        self, index: int, weights: FloatArray | None, spends: FloatArray
-    ) -> tuple[bool, ...]:
+    def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
         """Tell for which budgets another price would make a difference, were there room.
 
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
@@ -88,8 +87,8 @@ class BudgetTerms(NamedTuple):
         ):
             if balance.surplus > 0:
                 free[m] -= weight * balance.price
-        most, least = (spends[estimates.dot(each).argmax()] for each in (free, prices))
-        spent = zip(least.tolist(), spends[index].tolist(), most.tolist(), strict=True)
+        chosen = estimates.dot(prices).argmax(), index, estimates.dot(free).argmax()
+        spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
         return tuple(
             [
                 dear > now if balance.surplus > 0 else cheap < now
