@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mogro._ties import EQUAL_SCORES
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Spending
 from mogro.agent.events import Priced
@@ -176,9 +177,9 @@ def _affordable(
     """Return for which arms, (K,), there is room.
 
     An arm may cost twice what it counts, or bring nothing; so may all in flight, each by itself. If
-    there is room for none, it is the cheapest; unless no arm that is known would save anything, on
-    average, and others are not known: then one of these, if it counts no more than there is room
-    for, or all count more.
+    there is room for none, it is the cheapest, or all that are as cheap up to rounding; unless no
+    arm that is known would save anything, on average, and others are not known: then one of these,
+    if it counts no more than there is room for, or all count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])
@@ -197,9 +198,11 @@ def _affordable(
         trials = unknown & keeping if keeping.any() else unknown
         if trials.any() and not (saving & ~unknown).any():
             return trials
-    over = ((counted - rooms) / [budget.worth for budget in budgets]).max(axis=1)
+    worths = [budget.worth for budget in budgets]
+    over = ((counted - rooms) / worths).max(axis=1)
     over[unknown] = np.inf
-    return np.asarray(over <= over.min())
+    slack = EQUAL_SCORES * ((np.abs(counted) + np.abs(rooms)) / worths).max(axis=1)
+    return np.asarray(over - slack <= over.min())
 
 
 @without_warnings
