@@ -102,8 +102,7 @@ class Prices(NamedTuple):
         An observation is wrong by a decision's worth at most: where few arms are dear, and have
         most of the noise, it says little of the others.
         """
-        with np.errstate(divide="ignore"):
-            shares = np.minimum(1.0, self.worth / np.sqrt(beliefs.noise))
+        shares = self.worth / np.maximum(self.worth, np.sqrt(beliefs.noise))
         return np.asarray(np.abs(self.weights) * shares)
 
 

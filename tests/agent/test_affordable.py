@@ -22,7 +22,7 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
     """Return the places of arms that there is room for, one by one; usual: in any context."""
     budgets = [account.budget for account in accounts]
     rooms = [account.balance(time).room for account in accounts]
-    fits, saves, over = [], [], []
+    fits, saves, over, slack = [], [], [], []
     for k, row in enumerate(counted.tolist()):
         needed = [
             account.budget.max_cost or spend + math.sqrt(spend**2 + account.flight_squares)
@@ -32,8 +32,11 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
             fits.append(k)
         if not unknown[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
             saves.append(k)
-        beyond = zip(row, rooms, budgets, strict=True)
+        beyond = list(zip(row, rooms, budgets, strict=True))
         over.append(max((spend - room) / abs(b.bound) for spend, room, b in beyond))
+        slack.append(
+            1e-9 * max((abs(spend) + abs(room)) / abs(b.bound) for spend, room, b in beyond)
+        )
     if fits:
         return fits
     if unknown.any() and not saves:
@@ -42,7 +45,7 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
         if trials:
             return trials
     least = min(beyond for k, beyond in enumerate(over) if not unknown[k])
-    return [k for k, beyond in enumerate(over) if not unknown[k] and beyond <= least]
+    return [k for k, beyond in enumerate(over) if not unknown[k] and beyond - slack[k] <= least]
 
 
 @given(
@@ -124,6 +127,23 @@ def test_if_all_that_is_known_is_too_dear_another_arm_is_tried(seed: int) -> Non
         assert made.arm not in tried
         tried.add(made.arm)
         agent.reward(made.id, {"quality": 0.5, "cost": 5.0})
+
+
+def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
+    """If no arm fits, all of the cheapest stay on offer."""
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=0, budgets=[mogro.Budget("cost", at_most=0.1)])
+    for _ in range(2):
+        for arm, (quality, _) in MEANS.items():
+            agent.observe(ARMS, arm=arm, rewards={"quality": quality, "cost": 0.3})
+    for _ in range(3):
+        decision = agent.decide(ARMS)
+        agent.reward(decision.id, {"quality": 0.5, "cost": 5.0})
+    state, inputs = agent._state, agent.decide(ARMS).inputs
+    assert isinstance(inputs, DecisionInputs)
+    assert inputs.budget_terms is not None
+    counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros(3, dtype=np.bool_)
+    what = inputs.budget_terms, state.accounts, state.learner, inputs.arms
+    assert affordable._affordable(*what, counted, unknown).tolist() == [True, True, False]
 
 
 @pytest.mark.slow

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
 
+from mogro._ties import EQUAL_SCORES
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Spending
 from mogro.agent.events import Priced
@@ -61,17 +63,15 @@ class BudgetTerms(NamedTuple):
         index = index if self.affordable is None else self.affordable.item(index)
         extra = least = sensitive = None
         if self.counted is not None:
-            beyond = self.counted[index] - self.spends[index]
-            extra = tuple(beyond.tolist()) if beyond.any() else None
+            spent = self.spending.expected(self.estimates[index])
+            extra = tuple(map(sub, self.counted[index].tolist(), spent))
+            extra = extra if any(extra) else None
         if step % LOOK_EVERY == 0:
-            spends = self.spends
-            least = tuple(np.minimum.reduce(spends).tolist())
-            sensitive = self._sensitive(index, weights, spends) if steered else None
+            least = tuple(self.spending.least_expected(self.estimates))
+            sensitive = self._sensitive(index, weights) if steered else None
         return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
 
-    def _sensitive(
-        self, index: int, weights: FloatArray | None, spends: FloatArray
-    ) -> tuple[bool, ...]:
+    def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
         """Tell for which budgets another price would make a difference, were there room.
 
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
@@ -88,8 +88,8 @@ class BudgetTerms(NamedTuple):
         ):
             if balance.surplus > 0:
                 free[m] -= weight * balance.price
-        most, least = (spends[estimates.dot(each).argmax()] for each in (free, prices))
-        spent = zip(least.tolist(), spends[index].tolist(), most.tolist(), strict=True)
+        chosen = estimates.dot(prices).argmax(), index, estimates.dot(free).argmax()
+        spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
         return tuple(
             [
                 dear > now if balance.surplus > 0 else cheap < now
@@ -177,9 +177,9 @@ def _affordable(
     """Return for which arms, (K,), there is room.
 
     An arm may cost twice what it counts, or bring nothing; so may all in flight, each by itself. If
-    there is room for none, it is the cheapest; unless no arm that is known would save anything, on
-    average, and others are not known: then one of these, if it counts no more than there is room
-    for, or all count more.
+    there is room for none, it is the cheapest, or all that are as cheap up to rounding; unless no
+    arm that is known would save anything, on average, and others are not known: then one of these,
+    if it counts no more than there is room for, or all count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])
@@ -198,9 +198,11 @@ def _affordable(
         trials = unknown & keeping if keeping.any() else unknown
         if trials.any() and not (saving & ~unknown).any():
             return trials
-    over = ((counted - rooms) / [budget.worth for budget in budgets]).max(axis=1)
+    worths = [budget.worth for budget in budgets]
+    over = ((counted - rooms) / worths).max(axis=1)
     over[unknown] = np.inf
-    return np.asarray(over <= over.min())
+    slack = EQUAL_SCORES * ((np.abs(counted) + np.abs(rooms)) / worths).max(axis=1)
+    return np.asarray(over - slack <= over.min())
 
 
 @without_warnings

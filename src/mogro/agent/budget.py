@@ -195,40 +195,49 @@ class Spending:
     matrix, shifts, floors
         Values (..., M) times (M, B), plus (B,), are spends, where they are above floors (B,): what
         is bounded by a positive number from above is not expected to be income.
-    weights
-        What a price of 1 adds to the weight of its objective, B of them.
+    signs, weights
+        Of each budget, and what a price of 1 adds to the weight of its objective, B of them.
     sizes
-        A decision's worth of each objective, (M,), as the learner sees it; infinite without budget.
+        A decision's worth of each objective, (M,), as the learner sees it; huge without a budget.
     """
 
     def __init__(self, budgets: Sequence[Budget], objective_set: ObjectiveSet) -> None:
         self.indices = [objective_set.index[budget.objective] for budget in budgets]
-        signed = list(zip(budgets, self.indices, strict=True))
-        self._slopes = [budget.sign * objective_set.slopes[m] for budget, m in signed]
-        self._offsets = [budget.sign * objective_set.offsets[m] for budget, m in signed]
+        self.signs = [budget.sign for budget in budgets]
+        signed = list(zip(self.signs, self.indices, strict=True))
+        slopes = [sign * objective_set.slopes[m] for sign, m in signed]
+        shifts = [sign * objective_set.offsets[m] + 0.0 for sign, m in signed]  # no zero below 0
+        floors = [0.0 if budget.bound > 0 else -math.inf for budget in budgets]
+        self._lines = list(zip(self.indices, slopes, shifts, floors, strict=True))
+        self._rises = max(slopes, default=0.0) > 0  # seldom: what is dear is mostly bad
         self.matrix: FloatArray = np.zeros((len(objective_set), len(budgets)))
-        self.matrix[self.indices, range(len(budgets))] = self._slopes
-        self.shifts: FloatArray = np.array(self._offsets)
-        self._floors = [0.0 if each.bound > 0 else -math.inf for each in budgets]
-        self.floors: FloatArray = np.array(self._floors)
-        self.weights = [-slope for slope in self._slopes]  # the learner maximises
-        self.sizes = np.full(len(objective_set), np.inf)
-        for budget, m in signed:
+        self.matrix[self.indices, range(len(budgets))] = slopes
+        self.shifts: FloatArray = np.array(shifts)
+        self.floors: FloatArray = np.array(floors)
+        self.weights = [-slope for slope in slopes]  # the learner maximises
+        self.sizes = np.full(len(objective_set), np.finfo(np.float64).max)
+        for budget, m in zip(budgets, self.indices, strict=True):
             self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(objective_set.slopes[m]))
 
-    def expected(self, index: int, estimates: FloatArray) -> float:
-        """Return what the budget at an index expects of estimates (M,)."""
-        value = estimates.item(self.indices[index])
-        return max(value * self._slopes[index] + self._offsets[index], self._floors[index])
+    def expected(self, estimates: FloatArray) -> list[float]:
+        """Return what each budget expects of an arm, by estimates (M,)."""
+        values = estimates.tolist()
+        return [max(values[m] * slope + shift, floor) for m, slope, shift, floor in self._lines]
+
+    def most_expected(self, estimates: FloatArray) -> list[float]:
+        """Return the most that each budget expects of an arm, by estimates (K, M)."""
+        most = self.expected(np.minimum.reduce(estimates))
+        if not self._rises:
+            return most
+        return list(map(max, most, self.expected(np.maximum.reduce(estimates))))
+
+    def least_expected(self, estimates: FloatArray) -> list[float]:
+        """Return the least that each budget expects of an arm, by estimates (K, M)."""
+        least = self.expected(np.maximum.reduce(estimates))
+        if not self._rises:
+            return least
+        return list(map(min, least, self.expected(np.minimum.reduce(estimates))))
 
     def all_expected(self, estimates: FloatArray) -> FloatArray:
         """Return what all budgets expect of all arms by estimates (K, M): (K, B)."""
         return np.asarray(np.maximum(estimates @ self.matrix + self.shifts, self.floors))
-
-    def most_expected(self, estimates: FloatArray) -> list[float]:
-        """Return the most that each budget expects of an arm, by estimates (K, M)."""
-        least, most = np.minimum.reduce(estimates), np.maximum.reduce(estimates)
-        return [
-            self.expected(index, most if slope > 0 else least)
-            for index, slope in enumerate(self._slopes)
-        ]

@@ -38,11 +38,8 @@ _NUMBERS = (
 )
 
 
-class SpentAmount(NamedTuple):
-    """What a decision has spent, or is expected to while it is in flight."""
-
-    total: float
-    in_flight: bool
+# What a decision has spent, or is expected to, and whether it is in flight.
+SpentAmount = tuple[float, bool]
 
 
 class AccountBalance(NamedTuple):
@@ -115,7 +112,7 @@ class Account:
     @property
     def surplus(self) -> float:
         """How far the level is above its aim, in reaches."""
-        reach, level = self.reach, self.level
+        reach, level = max(_LEAST_REACH, math.sqrt(self.squares) / _REACHES), self.level
         if self.extra:
             level -= sum(self.extra.values()) / self.budget.worth
         return (level - min(_AIM * reach, _SAVED * self.decisions)) / reach
@@ -138,7 +135,7 @@ class Account:
         if self.entries:
             for number in self._outdated(time):
                 _, allowed, amount = self.entries[number]
-                left -= allowed - amount.total
+                left -= allowed - amount[0]
         price = math.exp(max(-_LARGEST_LOG, min(self.log_price - surplus, _LARGEST_LOG)))
         if budget.max_cost is not None:
             left -= budget.max_cost * self.pending
@@ -181,7 +178,7 @@ class Account:
         if priced.extra is not None:
             self.extra[number] = priced.extra[index]
         if budget.window is not None:
-            self.entries[number] = time, budget.bound, SpentAmount(expected, True)
+            self.entries[number] = time, budget.bound, (expected, True)
         self.decisions += 1
         self.allowed += budget.bound
         self.pending += 1
@@ -213,14 +210,14 @@ class Account:
                 del self.entries[number]
             else:
                 self.entries[number] = *entry[:2], after
-        if before is not None and before.in_flight and after is not None and not surprise:
-            self.squares += (after.total / budget.worth) ** 2
         if before is not None:
+            if before[1] and after is not None and not surprise:
+                self.squares += (after[0] / budget.worth) ** 2
             self._add(-1.0, budget.bound, before)
-            self.level -= (budget.bound - before.total) / budget.worth
+            self.level -= (budget.bound - before[0]) / budget.worth
         if after is not None:
             self._add(1.0, budget.bound, after)
-            self.level += (budget.bound - after.total) / budget.worth
+            self.level += (budget.bound - after[0]) / budget.worth
 
     def _add(self, sign: float, allowed: float, amount: SpentAmount) -> None:
         """Count a decision; with -1 as sign no longer."""
@@ -289,7 +286,7 @@ class Account:
         self.since = int(self.since)
         self.extra = {int(number): amount for number, amount in extra.tolist()}
         self.entries = {
-            int(n): (made, may, SpentAmount(total, bool(in_flight)))
+            int(n): (made, may, (total, bool(in_flight)))
             for n, made, may, total, in_flight in entries.tolist()
         }
 

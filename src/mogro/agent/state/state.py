@@ -156,10 +156,10 @@ class State:
 
     def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
         priced, time = event.priced, 0.0 if event.time is None else event.time
-        for index, account in enumerate(accounts if priced is not None else ()):
-            assert priced is not None
-            expected = self.config.spending.expected(index, event.estimates)
-            account.decide(number, expected, priced, index, time)
+        if priced is not None:
+            expected = self.config.spending.expected(event.estimates)
+            for index, account in enumerate(accounts):
+                account.decide(number, expected[index], priced, index, time)
 
     def _decided(self, event: events.Decided) -> bool:
         if event.id in self.ledger.rows:
@@ -239,8 +239,15 @@ class State:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         values = np.array([event.values[name] for name in objective_set.names])
-        self._write(block, i, LEARNED, values)
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
+        before, block.state[i] = block.values[i].tolist(), LEARNED
+        block.values[i] = values
+        if self.accounts and block.flags.item(i) & COUNTED:
+            given, spending = values.tolist(), self.config.spending
+            for index, guess in enumerate(spending.expected(block.estimates[i])):
+                m, sign = spending.indices[index], spending.signs[index]
+                old = (guess, True) if before[m] != before[m] else (sign * before[m], False)
+                self.accounts[index].change(number, old, (sign * given[m], False))
         y = (values - objective_set.offset) / objective_set.scale
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
@@ -470,7 +477,9 @@ class State:
             if PENDING not in before:  # all of it had come before its last window closed
                 continue
             self.counters.count(before, states)
-            self._write(block, i, states)
+            amounts = self._amounts(block, i)
+            block.state[i] = states
+            self._recount(block, i, amounts)
             if PENDING not in states:
                 self._complete(row)
                 continue
@@ -483,21 +492,6 @@ class State:
         since, half_life = self.counters.decisions, self.config.half_life
         self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
 
-    def _write(
-        self,
-        block: Block,
-        i: int,
-        states: int | list[int],
-        values: list[float] | FloatArray | None = None,
-    ) -> None:
-        """Note what has become of a decision; budgets count what it spends."""
-        amounts = self._amounts(block, i) if self.accounts else []
-        block.state[i] = states
-        if values is not None:
-            block.values[i] = values
-        if amounts:
-            self._recount(block, i, amounts)
-
     def _amounts(
         self, block: Block, i: int, states: list[int] | None = None
     ) -> list[SpentAmount | None]:
@@ -509,18 +503,17 @@ class State:
             return []
         current_states = block.state[i].tolist() if states is None else states
         spending, amounts = self.config.spending, list[SpentAmount | None]()
-        for index, m in enumerate(spending.indices):
-            state, value = current_states[m], block.values.item(i, m)
-            if state in (WITHDRAWN, UNMET):
-                amounts.append(None)
-                continue
+        expected, values = spending.expected(block.estimates[i]), block.values[i].tolist()
+        for m, sign, guess in zip(spending.indices, spending.signs, expected, strict=True):
+            state, value = current_states[m], values[m]
             if state == DEFAULTED and value != value:
                 value = self._default(block, i, m)
-            if value == value:
-                amounts.append(SpentAmount(self.accounts[index].budget.sign * value, False))
+            if state in (WITHDRAWN, UNMET):
+                amounts.append(None)
+            elif value == value:
+                amounts.append((sign * value, False))
             else:  # what nobody told counts as it was expected
-                expected = spending.expected(index, block.estimates[i])
-                amounts.append(SpentAmount(expected, state == PENDING))
+                amounts.append((guess, state == PENDING))
         return amounts
 
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
