@@ -74,7 +74,7 @@ FILE = "decisions.parquet"
 Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
-_NOTHING_KNOWN = (None,) * 6  # of a decision, by a journal
+_NOTHING_WRITTEN = (None,) * 8  # of a decision, in a journal
 _FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
 _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
 
@@ -102,10 +102,9 @@ def make_log(
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
-    known = [
-        _JournalColumns(written, state.config, most).read(positions[n : n + _ROWS])
-        for n in range(0, max(len(positions), 1), _ROWS)
-    ]
+    reader = _JournalColumns(written, state.config, most)
+    starts = range(0, max(len(positions), 1), _ROWS)
+    parts = [reader.read(positions[start : start + _ROWS]) for start in starts]
 
     untimed = block.flags & TIMED == 0
     columns: dict[str, Any] = {
@@ -122,7 +121,7 @@ def make_log(
         "subject": pa.array(block.subject, mask=block.subject == 0),
         "start": pa.array(block.start, mask=untimed | np.isinf(block.start)),
         "active": pa.array(np.isfinite(block.start)),
-        **{name: pa.chunked_array([each[name] for each in known]) for name in known[0]},
+        **{name: pa.chunked_array([part[name] for part in parts]) for name in parts[0]},
     }
     values, status = _outcomes(state, block, rewards)
     for m, name in enumerate(objective_set.names):
@@ -196,19 +195,17 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
 
 
 class _JournalColumns:
-    """What a journal knows of some decisions, whose features are those of the agent now.
+    """What a journal knows of decisions, whose features are those of the agent now.
 
-    Sets of arms on offer are kept once: most decisions choose among the same ones.
+    Sets of arms on offer are made once: most decisions choose among the same ones.
     """
 
     def __init__(self, written: JournalRows | None, config: AgentConfig, max_arms: int) -> None:
         self._written, self._config, self._max_arms = written, config, max_arms
-        self._arms: list[ArmSet] = []
-        self._features: list[FloatArray] = []
-        self._indices: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
-        there = [] if written is None else [each.features for each in written.versions]
+        self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
+        versions = [] if written is None else [each.features for each in written.versions]
         now = config.features  # from those of other versions, if they are others
-        self._remappings = [None if each == now else Remapping(each, now) for each in there]
+        self._remappings = [None if each == now else Remapping(each, now) for each in versions]
 
     def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
         """Return the columns of decisions, by the positions of their events and arms on offer."""
@@ -219,73 +216,68 @@ class _JournalColumns:
             "context": vector,
             "propensity": pa.float64(),
             "propensity_error": pa.float64(),
-            "arms": pa.int64(),  # on offer: which of all sets
             "offered_estimates": vector,
+            "offered": texts,
+            "offered_features": vector,
+            "offered_records": texts,
         }
         rows = [self._row(*each) for each in positions]
         values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
-        columns = {
-            name: pa.array(column, kind)
-            for (name, kind), column in zip(kinds.items(), values, strict=True)
+        columns = zip(kinds.items(), values, strict=True)
+        return {
+            name: _texts(column) if kind is texts else pa.array(column, kind)
+            for (name, kind), column in columns
         }
-        offered = {
-            "offered": pa.array([_in_utf8(arms.ids) for arms in self._arms], texts),
-            "offered_features": pa.array([each.ravel() for each in self._features], vector),
-            "offered_records": pa.array([arms.record_texts for arms in self._arms], texts),
-        }
-        sets = columns.pop("arms")
-        return columns | {name: column.take(sets) for name, column in offered.items()}
 
     def _row(self, position: int, offer: int) -> tuple[Any, ...]:
-        """Return what is known of a decision, as the columns of :meth:`read` have it."""
+        """Return what is written of a decision, in the order of the columns."""
         written = self._written
         if written is None or position not in written.decisions:
-            return _NOTHING_KNOWN
+            return _NOTHING_WRITTEN
         (row, version), offered = written.decisions[position], written.offers.get(offer)
         event, config = written.journal.decode(row), written.versions[version]
         if not isinstance(event, Decided) or event.evidence is None:
-            return _NOTHING_KNOWN
+            return _NOTHING_WRITTEN
         evidence = event.evidence
         view = config.features.in_context(context_of(event))
         chance, error = evidence.propensity or (None, None)
-        arms = believed = None
+        offer_columns: tuple[Any, ...] = (None,) * 4
         if offered is not None:
             if chance is None and not event.observed:
                 made = stored_decision(event, offered, config)
                 chance, error = made.propensity, made.propensity_error
-            arms = self._index(evidence, offered, view, version)
-            if len(self._arms[arms]) > self._max_arms:
-                arms = None
-            else:
-                believed = self._believed(self._arms[arms], view, evidence, config)
-        return evidence.basis, self._context(view, version), chance, error, arms, believed
+            arms, columns = self._arms_on_offer(evidence, offered, view, version)
+            if len(arms) <= self._max_arms:
+                estimates = self._estimates(arms, view, evidence, config)
+                offer_columns = estimates, *columns
+        return evidence.basis, self._context(view, version), chance, error, *offer_columns
 
-    def _index(
+    def _arms_on_offer(
         self, evidence: Evidence, offered: Offered, view: FeaturesInContext, version: int
-    ) -> int:
-        """Return which of all sets the arms are that were on offer to a decision."""
+    ) -> tuple[ArmSet, tuple[Any, ...]]:
+        """Return the arms on offer to a decision, and their ids, features and records."""
         masks = evidence.eligible, evidence.allowed
-        left = tuple(None if mask is None else mask.tobytes() for mask in masks)
-        key = offered.digest, left, version
-        if key not in self._indices:
-            self._indices[key] = len(self._arms)
+        key = offered.digest, version, *(mask if mask is None else mask.tobytes() for mask in masks)
+        if key not in self._sets:
+            if len(self._sets) == _ROWS:
+                self._sets.clear()
             arms, remapping = offered_arms(evidence, offered, view), self._remappings[version]
-            self._arms.append(arms)
             raw, texts = arms.raw, arms.record_texts
-            self._features.append(raw if remapping is None else remapping.arms(raw, texts))
-        return self._indices[key]
+            features = raw if remapping is None else remapping.arms(raw, texts)
+            self._sets[key] = arms, (_in_utf8(arms.ids), features.ravel(), texts)
+        return self._sets[key]
 
-    def _believed(
+    def _estimates(
         self, arms: ArmSet, view: FeaturesInContext, evidence: Evidence, config: AgentConfig
     ) -> FloatArray:
         """Return what was believed of arms, (K * M,); NaN of an objective that is new since."""
         features = view(arms.raw) if view.contextual else arms.features
-        believed = config.objective_set.to_user_units(features @ evidence.theta.T)
+        estimates = config.objective_set.to_user_units(features @ evidence.theta.T)
         names = self._config.objective_set.names
         if config.objective_set.names != names:
-            there = [config.objective_set.index.get(name, -1) for name in names]
-            believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
-        return np.ravel(believed)
+            indices = [config.objective_set.index.get(name, -1) for name in names]
+            estimates = np.column_stack([estimates, np.full(len(estimates), math.nan)])[:, indices]
+        return estimates.ravel()
 
     def _context(self, view: FeaturesInContext, version: int) -> FloatArray | None:
         """Return the features of a context, if there is one."""
@@ -293,6 +285,15 @@ class _JournalColumns:
         if remapping is not None:
             context = remapping.context(context, view.record)
         return context if len(context) else None
+
+
+def _texts(lists: Sequence[Sequence[str] | None]) -> Any:
+    """Return lists of texts, many of which are the same object."""
+    pa = need_arrow()
+    distinct = {id(each): each for each in lists}
+    numbers = {key: n for n, key in enumerate(distinct)}
+    indices = pa.array([numbers[id(each)] for each in lists], pa.int64())
+    return pa.array(list(distinct.values()), pa.list_(pa.string())).take(indices)
 
 
 def utf8(text: str) -> str:
