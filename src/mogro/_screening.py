@@ -44,14 +44,15 @@ def screened_arms(
     some, W = optimism.arms(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
     width = np.vecdot(optimism.bonus(beliefs.noise), weights)[..., None]
     bounds = deviation_bounds(arms[..., some, :], W, width)
+    error = rounding(arms.shape[-1]) * float(bounds.max())
     tops, width = scores_of(scores, scores.argmax(axis=-1)), width.reshape(-1, 1)
     # Few arms may be anybody's best: only these need their errors.
-    possible = (bounds + scores[:, some] >= (tops - slack)[:, None]).any(axis=0)
-    near = np.arange(arms.shape[-2])[some][possible]
-    total = scores.copy()
-    total[:, near] += width * shared_deviations(arms[..., near, :], W)
-    error = rounding(arms.shape[-1]) * float(bounds.max())
-    best, doubtful = clearly_best(total, slack + 16 * error)
+    bounds += scores[:, some]
+    near = np.arange(arms.shape[-2])[some][(bounds >= (tops - slack)[:, None]).any(axis=0)]
+    plain = scores[:, near]
+    scores[:, near] += width * shared_deviations(arms[..., near, :], W)
+    best, doubtful = clearly_best(scores, slack + 16 * error)
+    scores[:, near] = plain
     theirs = scores_of(scores, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
     unsure = (np.abs(behind) <= slack) | (width < 0)[:, 0]
