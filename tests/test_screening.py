@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 import mogro
-from mogro._screening import clearly_best, is_shared, shared_scores, shared_variances
+from mogro._algebra import rounding
+from mogro._screening import (
+    clearly_best,
+    deviation_bounds,
+    is_shared,
+    shared_deviations,
+    shared_scores,
+)
 from mogro._ties import scores_of
 from mogro.environments import FixedArms
 
@@ -79,10 +86,16 @@ def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
     scores, error = shared_scores(arms, directions)
     assert (np.abs(scores - directions @ precise.T) <= error).all()
     roots = rng.normal(size=(4, dim, dim)) * 10.0 ** rng.integers(-6, 6, (4, 1, dim))
-    variances, error = shared_variances(arms, roots)
+    check_deviations(arms, roots)
+
+
+def check_deviations(arms: Any, roots: Any) -> None:
+    deviations, bounds = shared_deviations(arms, roots), deviation_bounds(arms, roots, np.ones(1))
+    precise = arms.reshape(arms.shape[-2:]).astype(np.longdouble)
     parts = np.einsum("rij,kj->rki", roots.astype(np.longdouble), precise)
-    exact = np.square(parts).sum(axis=-1)
-    assert (np.abs(variances - exact) <= error).all()
+    exact, share = np.sqrt(np.square(parts).sum(axis=-1)), rounding(arms.shape[-1])
+    assert (np.abs(deviations - exact) <= 2 * share * bounds).all()
+    assert (exact <= (1 + 2 * share) * bounds).all()
 
 
 def test_what_is_shared() -> None:
@@ -119,12 +132,12 @@ def test_bad_features_are_refused_as_for_one_learner(bad: float) -> None:
 
 
 @pytest.mark.parametrize("size", [1.0, 1e5, 1e25])
-def test_variances_of_single_precision_are_off_by_no_more_than_is_said(size: float) -> None:
+def test_deviations_of_single_precision_are_as_precise(size: float) -> None:
     """Products of features have twice their digits."""
     rng = np.random.default_rng(0)
     arms = (size * rng.standard_normal((20, 4))).astype(np.float32)
-    roots = rng.standard_normal((3, 4, 4))
-    values, error = shared_variances(arms, roots)
-    wide = arms.astype(np.longdouble)
-    exact = np.square(np.einsum("nij,kj->nki", roots.astype(np.longdouble), wide)).sum(axis=-1)
-    assert np.abs(values - exact).max() <= error < 1e-12 * np.abs(exact).max()
+    check_deviations(arms, rng.standard_normal((3, 4, 4)))
+
+
+def test_no_arm_may_be_left() -> None:
+    assert shared_deviations(np.ones((1, 0, 4)), np.ones((3, 4, 4))).shape == (3, 0)

@@ -9,6 +9,7 @@ from mogro._validation import FloatArray, IntArray, without_warnings
 _MAX_WITHOUT_THREADS = 2**18
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
+_FEW = 32  # numbers of which Python finds the largest faster than NumPy
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -112,11 +113,15 @@ def _lower_inverse(L: FloatArray) -> FloatArray:
 
 def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers: of a few, a list takes less time."""
+    if numbers.size > _FEW:
+        return float(numbers.max())
     return float(numbers.item() if numbers.size == 1 else max(numbers.ravel().tolist()))
 
 
 def smallest(numbers: FloatArray) -> float:
     """Return the smallest of some numbers."""
+    if numbers.size > _FEW:
+        return float(numbers.min())
     return float(numbers.item() if numbers.size == 1 else min(numbers.ravel().tolist()))
 
 

@@ -195,10 +195,12 @@ class _Blocks:
         if longest > self.rows.shape[1]:
             more = np.empty((len(self.rows), longest - self.rows.shape[1], *self.rows.shape[2:]))
             self.rows = np.concatenate([self.rows, more], axis=1)
-        for learner in learners:
-            row, start, stop = self.rows[learner], self.used[learner], self.drawn[learner]
-            row[: stop - start] = row[start:stop].copy()
-            self.draw(self.generators[learner], row[stop - start : stop - start + block])
+        for learner, kept in zip(learners.tolist(), left[learners].tolist(), strict=True):
+            row = self.rows[learner]
+            if kept:
+                start = self.used[learner]
+                row[:kept] = row[start : start + kept].copy()
+            self.draw(self.generators[learner], row[kept : kept + block])
         self.drawn[learners] = left[learners] + block
         self.used[learners] = 0
         self.left = int((self.drawn - self.used).min())
