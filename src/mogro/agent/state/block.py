@@ -36,7 +36,11 @@ class Block(NamedTuple):
 
 
 def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
-    """Return a block of free rows for features, objectives and stamped objectives."""
+    """Return a block of free rows for features, objectives and stamped objectives.
+
+    Columns that are zeros in many blocks take no room, and cannot be written to: the ledger copies
+    them before.
+    """
     size, objectives, stamped = shape
     return Block(
         features=np.zeros((rows, size)),
@@ -45,12 +49,12 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         values=np.full((rows, objectives), math.nan),
         stamps=np.full((rows, stamped), -math.inf),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
-        time=np.zeros(rows),
-        start=np.zeros(rows),
+        time=np.broadcast_to(0.0, rows),
+        start=np.broadcast_to(0.0, rows),
         number=np.full(rows, -1, dtype=np.int64),
         position=np.zeros(rows, dtype=np.int64),
-        offer=np.zeros(rows, dtype=np.int64),
+        offer=np.broadcast_to(np.int64(0), rows),
         completed=np.full(rows, -1, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
-        subject=np.zeros(rows, dtype=np.int64),
+        subject=np.broadcast_to(np.int64(0), rows),
     )

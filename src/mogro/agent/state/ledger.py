@@ -128,9 +128,8 @@ class RowIndex:
         self._held, self._shift = len(entries), 63 - bits
         order = np.arange(len(entries))
         filled = np.maximum.accumulate((entries >> self._shift) - order) + order
-        slots = np.zeros(max(1 << bits, int(filled.max(initial=0)) + 1) + 1, dtype=np.int64)
-        slots[filled] = entries
-        self._slots = array("q", slots.tobytes())
+        self._slots = array("q", [0]) * (max(1 << bits, int(filled.max(initial=0)) + 1) + 1)
+        np.frombuffer(self._slots, np.int64)[filled] = entries
         tags = entries >> 32
         alike = np.isin(tags, tags[1:][np.diff(tags) == 0])
         ids = [self._ids[row] for row in ((entries[alike] & _ROW) - 1).tolist()]
@@ -161,7 +160,7 @@ class Ledger:
         self._records: tuple[list[str], ...] = ()
         self.held = 0  # decisions
         self.done = 0  # of them, those with nothing pending
-        self._done = array("q")  # their rows, in the order of completions
+        self._done = array("I")  # their rows, in the order of completions
         self._oldest = 0  # where these begin
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
@@ -219,8 +218,6 @@ class Ledger:
             block.weights[i] = event.weights
         block.estimates[i] = event.estimates
         block.state[i] = PENDING
-        block.time[i] = made
-        block.start[i] = made if event.active else math.inf
         block.number[i] = number
         block.position[i] = self.position
         block.flags[i] = (
@@ -232,9 +229,22 @@ class Ledger:
             + HOLDOUT * event.holdout
             + COUNTED * (event.priced is not None)
         )
-        block.offer[i], block.subject[i] = event.offered, event.subject or 0
+        start = made if event.active else math.inf
+        rare = {"time": made, "start": start, "offer": event.offered, "subject": event.subject}
+        for name, value in rare.items():
+            if value:  # a free row has zeros
+                self._column_to_write(row, name)[i] = value
         self.add_reference(event.offered)
         return row
+
+    def _column_to_write(self, row: int, name: str) -> Any:
+        """Return a column of the block of a row; zeros that took no room take it from now on."""
+        number = row >> self._bits
+        column = getattr(self.blocks[number], name)
+        if not column.flags.writeable:
+            column = column.copy()
+            self.blocks[number] = self.blocks[number]._replace(**{name: column})
+        return column
 
     def decided(self, row: int) -> Decided:
         """Return the decision in a row, as far as it is held."""
@@ -262,7 +272,10 @@ class Ledger:
         number = row >> self._bits
         if number in self._shared:
             self._shared.discard(number)
-            self.blocks[number] = Block._make(column.copy() for column in self.blocks[number])
+            self.blocks[number] = Block._make(
+                column.copy() if column.flags.writeable else column
+                for column in self.blocks[number]
+            )
         self.versions[number] = self.position
         return self.blocks[number], row & self._mask
 
@@ -287,7 +300,8 @@ class Ledger:
         self.drop_reference(block.offer.item(i))
         column: Any
         for column, empty in zip(block, self._empty, strict=True):
-            column[i] = empty
+            if column.flags.writeable:
+                column[i] = empty
         self.rows.remove(self.ids[row], row)
         self.held -= 1
         for texts in (self.ids, self.arms, *self._records):
@@ -375,7 +389,7 @@ class Ledger:
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
-        part = empty_block(len(rows), self.shape)
+        part = Block._make(map(np.empty_like, empty_block(len(rows), self.shape)))
         numbers = rows >> self._bits
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
@@ -401,20 +415,22 @@ class Ledger:
             for held_texts, new_texts in zip(held, texts, strict=False):
                 held_texts += [""] * missing + new_texts
             for start in range(0, len(part.number), self.block_size):
-                block = empty_block(self.block_size, self.shape)
-                column: Any
-                whole: Any
-                for column, whole in zip(block, part, strict=True):
-                    some = whole[start : start + self.block_size]
-                    column[: len(some)] = some
+                row, block = (
+                    len(self.blocks) << self._bits,
+                    empty_block(self.block_size, self.shape),
+                )
                 self.blocks.append(block)
+                for name, column, whole in zip(Block._fields, block, part, strict=True):
+                    values = whole[start : start + self.block_size]
+                    if column.flags.writeable or values.any():
+                        self._column_to_write(row, name)[: len(values)] = values
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
         self.rows = RowIndex(self.ids)
         self.held = len(self.rows)
         completed, offer = self.column("completed"), self.column("offer")
         done = np.flatnonzero(completed >= 0)
-        self._done = array("q", done[np.argsort(completed[done])].astype(np.int64).tobytes())
+        self._done = array("I", done[np.argsort(completed[done])].astype(np.uint32).tobytes())
         self.done, self._oldest = len(done), 0
         self._free = np.flatnonzero(self.column("number") < 0).tolist()
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
@@ -437,19 +453,19 @@ class Ledger:
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
         held += self.records(rows.tolist())
-        known = np.array([m is not None for m in indices])
+        kept = np.array([m is not None for m in indices])
         columns = [0 if m is None else m for m in indices]
         stamps = np.full((len(rows), len(indices) * stamped), -math.inf)
         if stamped and old.stamps.size:
-            stamps = np.where(known, old.stamps[:, columns], stamps)
+            stamps = np.where(kept, old.stamps[:, columns], stamps)
         drawn = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
         new = old._replace(
             features=features,
-            weights=np.where(known, old.weights[:, columns], drawn),
-            estimates=np.where(known, factors * old.estimates[:, columns], 0.0),
-            values=np.where(known, old.values[:, columns], math.nan),
+            weights=np.where(kept, old.weights[:, columns], drawn),
+            estimates=np.where(kept, factors * old.estimates[:, columns], 0.0),
+            values=np.where(kept, old.values[:, columns], math.nan),
             stamps=stamps,
-            state=np.where(known, old.state[:, columns], np.uint8(MISSING)),
+            state=np.where(kept, old.state[:, columns], np.uint8(MISSING)),
         )
         references = self.references
         self._begin((features.shape[1], len(indices), len(indices) * stamped))

@@ -135,18 +135,12 @@ def _held_defaults(state: State) -> list[tuple[int, str, float]]:
 
 
 def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
-    """Return some rows of a ledger, up to the last that is in use; free ones are empty."""
+    """Return some rows of a ledger, up to the last that is in use."""
     ids = ledger.ids[start:stop]
     while ids and not ids[-1]:
         ids.pop()
     stop = start + len(ids)
-    rows = ledger.gather(np.arange(start, stop))
-    is_free, empty = rows.number < 0, empty_block(1, ledger.shape)
-    arrays: Arrays = {}
-    for name in Block._fields:
-        column = getattr(rows, name)
-        column[is_free] = getattr(empty, name)[0]
-        arrays[f"ledger.{name}"] = column
+    arrays = _named("ledger", ledger.gather(np.arange(start, stop))._asdict())
     columns = ids, ledger.arms[start:stop], *ledger.records(range(start, stop))
     for name, texts in zip(_TEXTS, columns, strict=True):
         arrays[f"ledger.{name}"] = texts_to_array(texts)
