@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -49,13 +49,6 @@ def table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) ->
     )
     opening = f'<table aria-label="{text(label)}">'
     return f"{opening}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def facts(caption: str, values: Mapping[str, object]) -> str:
-    """Return a small table of one row: what something is."""
-    names = "".join(f"<th>{text(name)}</th>" for name in values)
-    cells = "".join(f"<td>{text(value)}</td>" for value in values.values())
-    return f"<table><caption>{text(caption)}</caption><tr>{names}</tr><tr>{cells}</tr></table>"
 
 
 def interval(value: float, bounds: ArrayLike) -> str:

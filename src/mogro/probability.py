@@ -94,7 +94,7 @@ def selection_probabilities(
 
 def exact_probabilities(values: FloatArray) -> Probabilities:
     """Return probabilities that are known."""
-    return Probabilities(values, np.zeros(len(values)))
+    return Probabilities(values, np.zeros_like(values))
 
 
 def counted_probabilities(

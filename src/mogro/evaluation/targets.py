@@ -5,17 +5,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, as_floats
+from mogro._winners import SLACK
 from mogro.agent.agent import Agent
 from mogro.agent.decision import Propensities
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import LogRecords
 from mogro.evaluation.logs import AgentLog
 from mogro.policies import LinearPolicy
-from mogro.probability import Probabilities, selection_probabilities
+from mogro.probability import Probabilities, exact_probabilities, selection_probabilities
 from mogro.selection import Selection, check_selection
-
-_SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
-
 
 Target = Callable[[LogRecords], Probabilities]
 
@@ -52,13 +50,9 @@ def greedy_probabilities(
     """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
     scores = np.where(on_offer, values @ weights, -np.inf)
     best, every = scores.argmax(axis=1), np.arange(len(scores))
-    slack = _SLACK * (np.abs(values[every, best]) @ weights)
+    slack = SLACK * (np.abs(values[every, best]) @ weights)
     tied = scores >= (scores[every, best] - slack)[:, None]
-    return _exact(tied / tied.sum(axis=1, keepdims=True))
-
-
-def _exact(values: FloatArray) -> Probabilities:
-    return Probabilities(values, np.broadcast_to(0.0, values.shape))
+    return exact_probabilities(tied / tied.sum(axis=1, keepdims=True))
 
 
 def _selection_target(selection: Selection, *, uniform: float) -> Target:
@@ -164,7 +158,7 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
     def target(records: LogRecords) -> Probabilities:
         given = array[records.rows]
         if given.ndim == 1:
-            return _exact(given)
+            return exact_probabilities(given)
         if not records.has("offered"):
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
@@ -176,6 +170,6 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
                 f"policy: expected probabilities of the {width} arms on offer, in their order, "
                 "then zeros"
             )
-        return _exact(inside)
+        return exact_probabilities(inside)
 
     return target

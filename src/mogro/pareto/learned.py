@@ -63,4 +63,4 @@ def learned_front(features: ArrayLike, theta: ArrayLike, *, samples: int = 20_00
         np.ones(len(parameters)), count(samples, "samples")
     )
     wins = np.bincount((weights @ kinds.T).argmax(1), minlength=len(kinds)) / len(weights)
-    return LearnedFront(members, values, (wins / np.bincount(kind.ravel()))[kind.ravel()])
+    return LearnedFront(members, values, (wins / np.bincount(kind))[kind])

@@ -15,7 +15,7 @@ from mogro.certainty import DifferenceWidths, FrontConfidence, check_noise
 from mogro.pareto import front, gaps
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
-from mogro.probability import Probabilities
+from mogro.probability import Probabilities, exact_probabilities
 
 _LOOKS = 200  # a new look at everything once n has grown by one part in so many
 
@@ -118,7 +118,7 @@ class FrontIdentification(LinearPolicy):
         """Return with what probability :meth:`select` would choose each arm: 0 or 1."""
         arm = self.copy().select(features, rng=np.random.default_rng(0))
         chosen = (np.arange(np.shape(features)[-2]) == np.asarray(arm)[..., None]) * 1.0
-        return Probabilities(chosen, np.zeros_like(chosen))
+        return exact_probabilities(chosen)
 
     def is_finished(self) -> bool | BoolArray:
         """Tell for every learner whether all arms are decided."""

@@ -108,26 +108,26 @@ def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
     """Return a decision with its rewards and its explanation, as HTML."""
     record = request.agent.decision(body.id)
     decision, names = record.decision, request.agent.config.objective_set.names
-    facts = _page.facts(
-        f"Decision {body.id}",
-        {
-            "arm": decision.arm,
-            "expected": _format_values(decision.estimates),
-            "rewards": _format_values(record.rewards) or "none yet",
-            "status": ", ".join(f"{n} {s}" for n, s in record.status.items()),
-        },
-    )
+    facts = [
+        body.id,
+        decision.arm,
+        _format_values(decision.estimates),
+        _format_values(record.rewards) or "none yet",
+        ", ".join(f"{name} {status}" for name, status in record.status.items()),
+    ]
+    heads = ["decision", "arm", "expected", "rewards", "status"]
+    shown = _page.table("Decision", heads, [facts])
     try:
         explanation = request.agent.explain(decision)
     except ValueError as error:
-        return {"html": facts + _page.messages([], [str(error)])}
+        return {"html": shown + _page.messages([], [str(error)])}
     rows = []
     for rival in explanation.rivals:
         leads = [f"{rival.leads[name]:+.3g}" for name in names if name in rival.leads]
         rows.append([rival.arm, *leads, "" if rival.total is None else f"{rival.total:+.3g}"])
     heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
     why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
-    return {"html": facts + why + (_page.table("Other arms", heads, rows) if rows else "")}
+    return {"html": shown + why + (_page.table("Other arms", heads, rows) if rows else "")}
 
 
 def _format_values(values: dict[str, float]) -> str:

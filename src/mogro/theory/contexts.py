@@ -116,15 +116,14 @@ def measure_rounds(
 
     Some rounds are searched, others counted (interval of Clopper and Pearson).
     """
-    from scipy.special import betaincinv
+    from scipy.stats import binomtest
 
     searched = min(len(rounds) // 2, _SEARCHED)
     direction = worst_direction(rounds[:searched], level, rng)
     reached = (rounds[searched:] @ direction).max(axis=-1)
     size, hits = len(reached), int((reached >= level).sum())
-    low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return ConfidenceInterval(hits / size, low, high), float(reached.max())
+    low, high = binomtest(hits, size).proportion_ci()
+    return ConfidenceInterval(hits / size, float(low), float(high)), float(reached.max())
 
 
 def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
