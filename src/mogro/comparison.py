@@ -5,7 +5,6 @@ import csv
 import importlib
 import io
 import itertools
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
+from mogro._page import text_table
 from mogro._validation import FloatArray
 from mogro.plots import Axes, Drawing, new_figure
 from mogro.simulation import Trace
@@ -49,8 +49,8 @@ class Comparison:
     >>> world = mogro.environments.FixedArms([[1, 0], [0, 1], [0.4, 0.4]], [[1, 0]], noise=0.1)
     >>> comparison = mogro.compare({"MOGRO": mogro.MOGRO}, world, rounds=100, repeats=5)
     >>> comparison
-    policy    effective Pareto regret              Pareto regret
-    MOGRO                    1 [1, 1]                   1 [1, 1]
+    policy  effective Pareto regret  Pareto regret
+    MOGRO   1                        1
     """
 
     traces: Mapping[str, Trace]
@@ -182,20 +182,13 @@ class Comparison:
         elif column in REGRETS:
             panel.set_ylim(bottom=0)
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        columns: Sequence[str] | None = None,
-        log: str = "",
-        width: float = JOURNAL_WIDTH,
-    ) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf.
 
-        ``columns``, ``log`` and ``width`` are those of :meth:`plot`; pictures have 300 points to
-        the inch, and PDFs letters, not drawings of them: journals ask for it.
+        Pictures have 300 points to the inch, and PDFs letters, not drawings of them: journals ask
+        for it. What :meth:`plot` returns saves itself, too, with ``savefig``.
         """
-        drawing = self.plot(columns=columns, log=log, width=width)
+        drawing = self.plot()
         from matplotlib import rc_context
 
         with rc_context({"pdf.fonttype": 42}):
@@ -230,13 +223,8 @@ class Comparison:
         }
 
     def __repr__(self) -> str:
-        width = max(len("policy"), *(len(name) for name in self.traces))
-        heads = (f"{_label(column):>25}" for column in self.columns)
-        lines = ["  ".join([f"{'policy':<{width}}", *heads])]
-        for name, row in self.table.items():
-            cells = (f"{_format_number(number):>25}" for number in row.values())
-            lines.append("  ".join([f"{name:<{width}}", *cells]))
-        return "\n".join(lines)
+        rows = [[name, *map(str, row.values())] for name, row in self.table.items()]
+        return text_table(["policy", *map(_label, self.columns)], rows)
 
 
 def _sample(trace: Trace, column: str) -> FloatArray:
@@ -260,9 +248,3 @@ def _final(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInte
 
 def _label(column: str) -> str:
     return _TITLES.get(column, column.replace("_", " "))
-
-
-def _format_number(number: ConfidenceInterval) -> str:
-    if math.isnan(number.low):
-        return f"{number.value:.3g}"
-    return "{:.3g} [{:.3g}, {:.3g}]".format(*number)
