@@ -37,16 +37,16 @@ def lines(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
     frame = _Frame(np.concatenate([line.x for line in series]), np.concatenate(values))
     drawn, key = [], []
     for line, (place, colour) in zip(series, cycle(enumerate(_COLOURS)), strict=False):
-        known = np.isfinite(line.y)
+        finite = np.isfinite(line.y)
         if line.low is not None and line.high is not None:
-            band = known & np.isfinite(line.low) & np.isfinite(line.high)
+            band = finite & np.isfinite(line.low) & np.isfinite(line.high)
             xs, low, high = line.x[band], line.low[band], line.high[band]
             around = frame.path([*xs, *xs[::-1]], [*low, *high[::-1]])
             drawn.append(f'<path d="{around}Z" fill="{colour}" fill-opacity=".15"/>')
-        path = frame.path(line.x[known], line.y[known])
+        path = frame.path(line.x[finite], line.y[finite])
         drawn.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        if known.sum() < _DOTS:
-            points = zip(line.x[known], line.y[known], strict=True)
+        if finite.sum() < _DOTS:
+            points = zip(line.x[finite], line.y[finite], strict=True)
             drawn += [frame.dot(a, b, colour) for a, b in points]
         if line.label:
             key.append(f'<span><i class="colour{place}"></i>{text(line.label)}</span>')
@@ -174,10 +174,10 @@ def _figure(caption: str, drawn: Iterable[str], key: str = "") -> str:
 
 
 def _span(values: FloatArray, pad: float) -> tuple[float, float]:
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
+    low, high = float(finite.min()), float(finite.max())
     room = pad * (high - low)
     if high - low <= 1e-9 * abs(high):  # equal, but for rounding
         room = 0.5 * abs(high) or 0.5

@@ -50,13 +50,13 @@ class WeightDistribution:
     def weights(self, places: FloatArray) -> FloatArray:
         """Return weights (n, M), the largest 1, at places (M - 1, n)."""
         logs = np.zeros((len(self.concentration), places.shape[1]))
-        left = np.cumsum(self.concentration[::-1])[-2::-1].tolist()
-        rest = np.zeros(places.shape[1])
-        for m, (place, a, b) in enumerate(zip(places, self.concentration, left, strict=False)):
+        tails = np.cumsum(self.concentration[::-1])[-2::-1].tolist()
+        remaining = np.zeros(places.shape[1])
+        for m, (place, a, b) in enumerate(zip(places, self.concentration, tails, strict=False)):
             after, taken = _parts(place, a, b)
-            np.add(rest, taken, out=logs[m])
-            rest += after
-        logs[-1] = rest
+            np.add(remaining, taken, out=logs[m])
+            remaining += after
+        logs[-1] = remaining
         logs *= self.power
         logs -= logs.max(axis=0)
         return np.ascontiguousarray(np.exp(logs, out=logs).T)

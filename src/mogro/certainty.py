@@ -214,14 +214,14 @@ def classify(
         safe = equal | (leads + spread.widths(everyone, "on") <= tolerance).any(-1)
         return FrontConfidence(np.asarray(safe.all(-1)), np.asarray(beaten.any(-1)))
     width = spread.widths(everyone, "mixtures")
-    known = np.asarray(np.isfinite(width).all(-1))
-    width = np.where(known[..., None], width, 0.0)
+    finite = np.asarray(np.isfinite(width).all(-1))
+    width = np.where(finite[..., None], width, 0.0)
     far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
-    low = np.where((known & ~equal)[..., None], leads - width, far)
+    low = np.where((finite & ~equal)[..., None], leads - width, far)
     high = np.where(equal[..., None], far, leads + width - tolerance)
     off = _solve_mixtures(low, M).lower.reshape(values.shape[:-1]) > 0
     on = _solve_mixtures(high, M).upper.reshape(values.shape[:-1]) < 0
-    return FrontConfidence(on & (known | equal).all(-1), off)
+    return FrontConfidence(on & (finite | equal).all(-1), off)
 
 
 def _solve_mixtures(leads: FloatArray, M: int) -> _matrix_games.Games:

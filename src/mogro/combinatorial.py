@@ -77,15 +77,15 @@ class ActionSearch:
         for the default of :mod:`mogro.exploration`; ``width`` is by how many standard errors an
         optimistic round is off, 0 for others.
         """
-        known, dim, S = beliefs.observed, beliefs.theta.shape[-1], beliefs.S[0]
+        observed, dim, S = beliefs.observed, beliefs.theta.shape[-1], beliefs.S[0]
         if threshold is None:  # an action of usual size has a variance of 10
             sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN_VARIANCE
         else:
             sizes, limit = np.ones(dim), threshold
         scale = unseen_scale(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
         S = S * (scale[:, None] * scale)
-        if known.version != self._version:  # variances may have grown
-            self._version, self._covered = known.version, False
+        if observed.version != self._version:  # variances may have grown
+            self._version, self._covered = observed.version, False
         if not self._covered:
             action = self._explore(maximise, S, sizes, limit)
             if action is not None:
@@ -158,12 +158,12 @@ def _canonical_basis(projector: FloatArray) -> Iterator[FloatArray]:
 
     Each is the direction of the space nearest to a coordinate axis: the first of the nearest axes.
     """
-    left = projector
+    remaining = projector
     for _ in range(round(float(np.trace(projector)))):
-        near = np.diagonal(left)
+        near = np.diagonal(remaining)
         axis = int((near >= near.max() * (1 - _EQUAL)).argmax())
-        direction = left[axis] / np.sqrt(near[axis])
-        direction = left @ direction  # once more, for deflation leaves rounding behind
+        direction = remaining[axis] / np.sqrt(near[axis])
+        direction = remaining @ direction  # once more, for deflation leaves rounding behind
         direction /= np.linalg.norm(direction)
-        left = left - direction[:, None] * direction
+        remaining = remaining - direction[:, None] * direction
         yield direction

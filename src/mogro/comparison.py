@@ -127,13 +127,13 @@ class Comparison:
         shown = self._read_columns(columns)
         if log not in ("", "x", "y", "xy"):
             raise ValueError(f"log: expected '', 'x', 'y' or 'xy', got {log!r}")
-        given = None if axes is None else np.ravel(np.array(axes, dtype=object))
-        if given is not None and len(given) != len(shown):
-            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(given)}")
-        if given is not None:
-            for panel, column in zip(given, shown, strict=True):
+        panels = None if axes is None else np.ravel(np.array(axes, dtype=object))
+        if panels is not None and len(panels) != len(shown):
+            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(panels)}")
+        if panels is not None:
+            for panel, column in zip(panels, shown, strict=True):
                 self._draw(panel, column, log)
-            return given[0].figure  # type: ignore[no-any-return]
+            return panels[0].figure  # type: ignore[no-any-return]
         across = max(1, min(len(shown), round(width / _PANEL)))
         rows = -(-len(shown) // across)
         height = 0.5 + 0.75 * width / across * rows

@@ -63,9 +63,9 @@ def probabilities(
             index = np.array([exploring.index(learner)])
             part = _when_exploring(policy, explore.subset(index), source, chosen)
         else:
-            known = beliefs.take(np.array([learner]))
+            learned = beliefs.take(np.array([learner]))
             how = selection or policy.selection
-            part = _when_exploiting(policy, features, known, step, source, how, prices, chosen)
+            part = _when_exploiting(policy, features, learned, step, source, how, prices, chosen)
         parts.append(_mix_with_uniform(part, share))
     columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
     return Probabilities(*columns)

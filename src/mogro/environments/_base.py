@@ -43,8 +43,8 @@ class World:
     """
 
     def __reduce__(self) -> tuple[object, ...]:
-        given: Any = self
-        arguments = {part.name: getattr(self, part.name) for part in fields(given) if part.init}
+        world: Any = self
+        arguments = {part.name: getattr(self, part.name) for part in fields(world) if part.init}
         return partial(type(self), **arguments), ()
 
     def __repr__(self) -> str:

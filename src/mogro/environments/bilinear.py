@@ -48,15 +48,15 @@ class BilinearContexts(_base.ChangingFeatures):
     noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        given = check.floats(self.arm_features, "arm_features", shape=("K", "A"))
+        arm_features = check.floats(self.arm_features, "arm_features", shape=("K", "A"))
         theta = check.floats(self.theta, "theta", shape=("M", "d"))
-        contexts, left = divmod(theta.shape[1], 1 + given.shape[1])
-        if left or contexts < 2:
+        contexts, remainder = divmod(theta.shape[1], 1 + arm_features.shape[1])
+        if remainder or contexts < 2:
             raise ValueError(
-                f"theta: expected (1 + C)(1 + A) columns with A = {given.shape[1]} features of an "
-                f"arm and C from 1, got {theta.shape[1]}"
+                f"theta: expected (1 + C)(1 + A) columns with A = {arm_features.shape[1]} features "
+                f"of an arm and C from 1, got {theta.shape[1]}"
             )
-        object.__setattr__(self, "arm_features", _base.read_only(given))
+        object.__setattr__(self, "arm_features", _base.read_only(arm_features))
         self._check()
 
     @classmethod
@@ -93,10 +93,10 @@ class BilinearContexts(_base.ChangingFeatures):
 
     def products(self, context: ArrayLike) -> FloatArray:
         """Return the products of all arms with contexts (*batch, C), (*batch, K, d)."""
-        given = check.floats(context, "context", shape=(..., self.context_dim))
-        left, right = _extended(given), _extended(self.arm_features)
+        vectors = check.floats(context, "context", shape=(..., self.context_dim))
+        left, right = _extended(vectors), _extended(self.arm_features)
         grid = left[..., None, :, None] * right[:, None, :]
-        return np.asarray(grid.reshape(*given.shape[:-1], self.arms, self.dim))
+        return np.asarray(grid.reshape(*vectors.shape[:-1], self.arms, self.dim))
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the products of all arms with a new context for each learner, (*batch, K, d)."""

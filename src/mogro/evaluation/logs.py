@@ -107,8 +107,8 @@ class AgentLog:
             every = np.arange(len(records)), records.chosen
             value, error = value[every], error[every]
         relative = np.divide(error, value, out=np.zeros(len(value)), where=value > 0)
-        given = np.nan_to_num(records.numbers("propensity_error"))  # 0 where nobody gave any
-        errors = np.hypot(given, relative * logged) if given.any() or error.any() else None
+        spread = np.nan_to_num(records.numbers("propensity_error"))  # 0 where nobody gave any
+        errors = np.hypot(spread, relative * logged) if spread.any() or error.any() else None
         if complete and predictions and records.has("offered_estimates"):
             believed = records.estimates[:, :, self.judged]
             rows = predicted_rows(
@@ -127,8 +127,8 @@ class AgentLog:
     def _numbered(self, records: LogRecords) -> NDArray[np.intp]:
         """Return numbers of the logged arms; rewards of an arm stand for its missing ones."""
         arms = records.batch.column("arm").dictionary_encode()
-        known = [self._arms.setdefault(arm, len(self._arms)) for arm in arms.dictionary.to_pylist()]
-        return np.asarray(np.array(known, dtype=np.intp)[arms.indices.to_numpy()])
+        codes = [self._arms.setdefault(arm, len(self._arms)) for arm in arms.dictionary.to_pylist()]
+        return np.asarray(np.array(codes, dtype=np.intp)[arms.indices.to_numpy()])
 
     def named(self, evaluation: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""

@@ -136,12 +136,12 @@ def _row_by_row(
 
 def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
-    known = source is agent
+    in_sample = source is agent
     if not isinstance(source, Agent):
         ids = log.data.to_table(columns=["id"]).column("id").to_pylist()
-        known = any(map(agent.freeze().ledger.rows.__contains__, ids))
+        in_sample = any(map(agent.freeze().ledger.rows.__contains__, ids))
     note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
-    return (note,) if known else ()
+    return (note,) if in_sample else ()
 
 
 def _probabilities_target(policy: object, log: AgentLog) -> Target:
@@ -156,16 +156,16 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
         )
 
     def target(records: LogRecords) -> Probabilities:
-        given = array[records.rows]
-        if given.ndim == 1:
-            return exact_probabilities(given)
+        chances = array[records.rows]
+        if chances.ndim == 1:
+            return exact_probabilities(chances)
         if not records.has("offered"):
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
             )
         width = records.on_offer.shape[1]
-        inside = given[:, :width]
-        if given.shape[1] < width or given[:, width:].any() or inside[~records.on_offer].any():
+        inside = chances[:, :width]
+        if chances.shape[1] < width or chances[:, width:].any() or inside[~records.on_offer].any():
             raise ValueError(
                 f"policy: expected probabilities of the {width} arms on offer, in their order, "
                 "then zeros"

@@ -84,8 +84,8 @@ class WhatIf:
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
-        wanted, known = share(level, "level", closed="()"), self._known
-        together = joint_level(wanted, self.covariance[np.ix_(known, known)])
+        wanted, varied = share(level, "level", closed="()"), self._varied
+        together = joint_level(wanted, self.covariance[np.ix_(varied, varied)])
         return np.stack([each.interval(together) for each in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
@@ -93,13 +93,13 @@ class WhatIf:
 
         Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
-        wanted, known, size = share(level, "level", closed="()"), self._known, len(self.trade_offs)
+        wanted, size = share(level, "level", closed="()"), len(self.trade_offs)
         different: BoolArray = np.zeros((size, size), dtype=np.bool_)
-        if not known.any():
+        if not (varied := self._varied).any():
             return different
-        normals = correlated_normals(self.covariance[np.ix_(known, known)])
-        drawn = np.zeros((known.size, normals.shape[1]))
-        drawn[known] = normals * self._error[known, None]
+        normals = correlated_normals(self.covariance[np.ix_(varied, varied)])
+        drawn = np.zeros((varied.size, normals.shape[1]))
+        drawn[varied] = normals * self._error[varied, None]
         errors = drawn.reshape(size, len(self.objective_set), -1)
         largest, apart = np.zeros(normals.shape[1]), dict[tuple[int, int], float]()
         for i, j in combinations(range(size), 2):
@@ -278,7 +278,7 @@ class WhatIf:
         return np.sqrt(np.diag(self.covariance))
 
     @property
-    def _known(self) -> BoolArray:
+    def _varied(self) -> BoolArray:
         with np.errstate(invalid="ignore"):
             return np.asarray(self._error > 0)
 
@@ -296,8 +296,8 @@ class WhatIf:
     ) -> list[tuple[int, float, float]]:
         """Return bounds: the number of an objective, 1 from below or -1 from above, the limit."""
         bounds = []
-        for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
-            for name, limit in (given or {}).items():
+        for argument, limits, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
+            for name, limit in (limits or {}).items():
                 index = self._index(name, argument)
                 bounds.append((index, sign, real(limit, f"{argument}[{name!r}]")))
         return bounds

@@ -138,8 +138,8 @@ class Evaluation:
 
     def region(self, level: float = 0.95) -> Region:
         """Return a box for the values of all objectives together."""
-        known = np.isfinite(np.diag(self.covariance))
-        inside = self.covariance[np.ix_(known, known)]
+        estimated = np.isfinite(np.diag(self.covariance))
+        inside = self.covariance[np.ix_(estimated, estimated)]
         return Region(self._skewed(joint_level(share(level, "level", closed="()"), inside)))
 
     def scores(self, bounds: ArrayLike) -> FloatArray:

@@ -113,10 +113,8 @@ def predicted_rows(
     target = _read_probabilities(probabilities, "probabilities", n, "K")
     chosen, every = read_logged_arms(arms, n, below=target.shape[1]), np.arange(n)
     rows = weighted_rows(rewards, logged, target[every, chosen], arms=chosen, errors=errors)
-    predicted = as_floats(predictions, "predictions")
-    check_shape(predicted, "predictions", (*target.shape, rows.residuals.shape[1]))
-    if not np.isfinite(predicted.sum()):  # much less than a scan
-        floats(predicted, "predictions", shape=predicted.shape)
+    objectives = rows.residuals.shape[1]
+    predicted = floats(predictions, "predictions", shape=(*target.shape, objectives))
     residuals = rows.residuals - predicted[every, chosen]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
@@ -156,10 +154,10 @@ _COLUMNS = (
 
 def _join(parts: Sequence[Rows], name: str, fill: float, like: str) -> Any:
     """Return a column of all chunks, or None if no chunk has it."""
-    given = [(getattr(part, name), getattr(part, like)) for part in parts]
-    if all(values is None for values, _ in given):
+    columns = [(getattr(part, name), getattr(part, like)) for part in parts]
+    if all(values is None for values, _ in columns):
         return None
-    return np.concatenate([np.full(o.shape, fill) if v is None else v for v, o in given])
+    return np.concatenate([np.full(o.shape, fill) if v is None else v for v, o in columns])
 
 
 def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> FloatArray:

@@ -208,11 +208,11 @@ def _run(state: _State, columns: _Columns, prices: FloatArray) -> _State:
     for _ in range(_MAX_STEPS * state.rows.shape[1]):
         best = _price(prices, state)
         active = np.maximum(best.gain, best.slack_gain) > _NEGLIGIBLE_GAIN
-        left = np.count_nonzero(active)
-        if left <= len(active) * 2 // 3:
+        unsolved = np.count_nonzero(active)
+        if unsolved <= len(active) * 2 // 3:
             solved.append(_some(state._replace(gain=best.gain), ~active))
             state = _some(state, active)
-            if not left:
+            if not unsolved:
                 break
             prices = prices if columns.shared else prices[active]
             best, active = _some(best, active), active[active]

@@ -63,9 +63,9 @@ def _single_front(points: FloatArray) -> BoolArray:
         return _undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
     if len(points) < _MIN_ARMS:
         return np.asarray(is_nondominated(points, maximise=True, keep_weakly=True))
-    left = _without_clearly_dominated(points)
+    candidates = _without_clearly_dominated(points)
     mask = np.zeros(len(points), dtype=bool)
-    mask[left] = is_nondominated(points[left], maximise=True, keep_weakly=True)
+    mask[candidates] = is_nondominated(points[candidates], maximise=True, keep_weakly=True)
     return mask
 
 
@@ -75,7 +75,7 @@ def _without_clearly_dominated(points: FloatArray) -> IntArray:
     low = values.min(1, keepdims=True)
     span = values.max(1, keepdims=True) - low
     total = ((values - low) / np.where(span > 0, span, 1)).sum(0)
-    left = np.arange(len(points))
+    candidates = np.arange(len(points))
     for _ in range(_STRONG_ARMS):
         strong = total.argmax()
         point = values[:, strong, None]
@@ -83,8 +83,8 @@ def _without_clearly_dominated(points: FloatArray) -> IntArray:
         stays = (values > point).any(0) | (values == point).all(0)
         if np.count_nonzero(stays) > 0.6 * len(stays):
             break
-        values, left, total = values[:, stays], left[stays], total[stays]
-    return left
+        values, candidates, total = values[:, stays], candidates[stays], total[stays]
+    return candidates
 
 
 def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:

@@ -137,10 +137,10 @@ def _play(
     noise = [np.random.default_rng([seed, number, 1]) for number in learners]
     shocks = np.stack([g.standard_normal((rounds, objectives)) for g in noise], axis=1)
     shocks = 0.1 * shocks.reshape(rounds, *batch, objectives)
-    given = [read_only(features) for features in offers]
+    frozen = [read_only(features) for features in offers]
     pulls = np.empty((rounds, *batch), dtype=np.int64)
     for number in range(rounds):
-        features = given[number % len(given)]
+        features = frozen[number % len(frozen)]
         arm = policy.select(features, rng=rng)
         _check_arm(arm, features.shape[-2], batch)
         pulls[number] = chosen = np.array(arm)
@@ -150,7 +150,7 @@ def _play(
         for array in (chosen, x, reward):
             array.flags.writeable = False
         policy.update(x, reward, **({"arm": chosen if batch else int(arm)} if by_arm else {}))
-    same = all((now == then).all() for now, then in zip(given, offers, strict=True))
+    same = all((now == then).all() for now, then in zip(frozen, offers, strict=True))
     assert same, "the policy changed the features it was given"
     return pulls
 

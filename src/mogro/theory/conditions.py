@@ -175,8 +175,8 @@ def radius_cap(
         ...
     ValueError: gamma: expected a number in (0.986111, 1], got 0.9
     """
-    given: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
-    needed = goodness_needed(lam, **given)
+    norms: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
+    needed = goodness_needed(lam, **norms)
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
     top = 1.0 if xmax is None else xmax
     if gamma != top:  # where lambda is so small that the level needed is rounded to the top
@@ -184,13 +184,13 @@ def radius_cap(
     if xmax is None and parameter_norms is None:
         return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
     smallest = read_norms(parameter_norms)[0]
-    left = diversity_left(lam, 0.0, gamma, **given)
+    diversity = diversity_left(lam, 0.0, gamma, **norms)
     if xmax is None:
-        total = 2 * math.asin(min(1.0, (scaled - left / 3) / 4))
+        total = 2 * math.asin(min(1.0, (scaled - diversity / 3) / 4))
         return max(0.0, smallest * math.sin(total - math.acos(gamma)))
     # |theta - x / gamma| = reach, solved for the angle between theta and x.
     ratio = xmax / gamma
-    reach = (scaled * gamma**2 - left / 3) / (2 * xmax * gamma)
+    reach = (scaled * gamma**2 - diversity / 3) / (2 * xmax * gamma)
     half = math.sqrt(max(0.0, reach**2 - (ratio - 1) ** 2) / ratio) / 2
     return max(0.0, smallest * math.sin(2 * math.asin(min(1.0, half)) - math.acos(1 / ratio)))
 

@@ -225,8 +225,8 @@ def _read_problem(features: ArrayLike | Contexts, theta: ArrayLike) -> Problem:
 
 def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
     """Return sigma >= 0, small enough for its square and the square of that to be a float."""
-    given = np.atleast_1d(np.asarray(noise)).tolist()
-    levels = [between(level, "noise", 0, check.HUGE) for level in given]
+    listed = np.atleast_1d(np.asarray(noise)).tolist()
+    levels = [between(level, "noise", 0, check.HUGE) for level in listed]
     if len(levels) not in (1, objectives):
         raise ValueError(
             f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
