@@ -410,14 +410,14 @@ def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
         agent.reward(agent.decide({"a": [1.0]}).id, {"sales": float(n)})
     agent.close()
     restarts = []
-    plain = CommitQueue._restart
+    plain = CommitQueue._reload
 
     def restart(self: CommitQueue) -> None:
         assert isinstance(self._journal, SQLiteJournal)
         restarts.append(self._journal._connection.in_transaction)
         plain(self)
 
-    monkeypatch.setattr(CommitQueue, "_restart", restart)
+    monkeypatch.setattr(CommitQueue, "_reload", restart)
     if closes:
         away.close()
     else:
