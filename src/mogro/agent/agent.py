@@ -1087,7 +1087,7 @@ class Agent:
         return find_alarms(self.freeze(), self._refused_times)
 
     def freeze(self) -> State:
-        """Return all that is known, as it is now, to read while the agent goes on."""
+        """Return a copy of the state as it is now, to read while the agent goes on."""
         with self._store.current():
             return self._state.freeze()
 
@@ -1158,7 +1158,7 @@ class Agent:
         write_snapshot(target, self.freeze())
 
     def close(self) -> None:
-        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
+        """Close the journal of an agent that was opened; everything acknowledged is in it."""
         if (queue := self._queue()) is not None:
             queue.close()
 
@@ -1291,7 +1291,7 @@ class Agent:
     def _commit_at(
         self, event: Activated | Withdrawn | Rewarded | Expired | Reconfigured, now: float | None
     ) -> Any:
-        """Let an event of a time happen, unless that is far from the latest so far."""
+        """Commit an event, unless its time is far from the latest so far."""
         if event.time is not None:
             self._check_step(event.time, now)
         return self._commit(event)
@@ -1312,7 +1312,7 @@ class Agent:
             self._on_event(event)
 
     def _commit(self, event: Event) -> Any:
-        """Let an event happen, tell of it, and return what it was; raise what was refused."""
+        """Apply an event, tell the listener, and return the result; raise a refusal."""
         result = self._store.apply(event)
         if isinstance(result, Exception):
             raise result

@@ -105,7 +105,7 @@ def _late(state: State, block: Block, m: int) -> Alarm | None:
         return None
     message = (
         f"{state.objective_set.names[m]}: {share:.0%} of the last {len(late)} rewards came after "
-        "their window; mend their way, or widen the window"
+        "their window; send them sooner, or widen the window"
     )
     return Alarm("late", share, message)
 
@@ -131,7 +131,7 @@ def _one_arm(state: State, block: Block) -> Alarm | None:
     message = (
         f"the last {_RECENT} decisions chose {arms[-1]!r}, of {1 + len(others)} arms that were "
         f"chosen before, though another is better with probability {probability:.0%}; see whether "
-        "others are on offer; epsilon= keeps them in sight"
+        "others are on offer; epsilon= keeps trying them"
     )
     return Alarm("one arm", probability, message)
 

@@ -41,7 +41,7 @@ class InfeasibleConstraints(ValueError):  # noqa: N818
 
 
 class DamagedSnapshot(ValueError):  # noqa: N818
-    """A file that is no whole snapshot of an agent."""
+    """A file that is no complete snapshot of an agent."""
 
 
 class JournalError(ValueError):

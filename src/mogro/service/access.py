@@ -126,7 +126,7 @@ _ANYONE = Caller("anyone", Key("", ["admin"]))  # where there are no keys
 
 
 class RateLimit:
-    """So many a second for each name, and some at once: tokens in a bucket; a rate of 0 is none."""
+    """A token bucket for each name: so many a second, some at once; a rate of 0 is no limit."""
 
     def __init__(self, rate: float, burst: float, message: str) -> None:
         self._rate, self._burst, self._message = rate, max(burst, 1.0), message
@@ -159,7 +159,7 @@ class Access:
         self.keys = KeyRing(config.key_file)
         rate = config.limits.rate
         self._requests = RateLimit(rate, rate, f"rate: expected at most {rate:g} a second")
-        self._logins = RateLimit(5 / 60, 5, "key: too many that are wrong")  # by address
+        self._logins = RateLimit(5 / 60, 5, "key: too many wrong keys")  # by address
         # By the hashes of cookies: whose session, and until when.
         self._sessions: OrderedDict[str, tuple[Caller, float]] = OrderedDict()
 

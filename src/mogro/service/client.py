@@ -30,7 +30,7 @@ _decoder: Any = functools.cache(wire.decoder)
 
 
 class OfferOptions(TypedDict, total=False):
-    """Keywords of all that arms are on offer for; eligible ones may come by their ids, too."""
+    """Keywords of calls with arms on offer; ``eligible`` may be their ids, too."""
 
     context: Any
     eligible: Any
@@ -270,7 +270,7 @@ class RemoteAgent:
         return self.describe().features
 
     def close(self) -> None:
-        """Let go of the connection of this thread; the next call makes a new one."""
+        """Close the connection of this thread; the next call makes a new one."""
         self._http.close()
 
     def __enter__(self) -> Self:

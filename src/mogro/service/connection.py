@@ -62,18 +62,18 @@ class Connection:
         data = self._receive()
         while (end := data.find(b"\r\n\r\n")) < 0:
             if len(data) > _MAX_HEAD_BYTES:
-                raise OSError(f"no head of an answer in {_MAX_HEAD_BYTES} bytes")
+                raise OSError(f"expected the head of an answer within {_MAX_HEAD_BYTES} bytes")
             data += self._receive()
         header, chunks = data[:end].lower(), [data[end + 4 :]]
         start = header.find(b"\r\ncontent-length:")
         if start < 0 or not header.startswith(b"http/1."):
-            raise OSError(f"no answer in HTTP whose length is announced: {data[:60]!r}")
+            raise OSError(f"expected an HTTP answer with its length, got {data[:60]!r}")
         missing_bytes = int(header[start + 17 :].split(b"\r\n", 1)[0]) - len(chunks[0])
         while missing_bytes > 0:
             chunks.append(self._receive())
             missing_bytes -= len(chunks[-1])
         if missing_bytes < 0:
-            raise OSError(f"{-missing_bytes} bytes more than announced")
+            raise OSError(f"got {-missing_bytes} bytes more than announced")
         return int(header[9:12]), b"".join(chunks)
 
     def _receive(self) -> bytes:
@@ -83,7 +83,7 @@ class Connection:
         return data
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         self._socket.close()
 
 
@@ -130,7 +130,7 @@ class HTTPClient:
             attempt += 1
 
     def close(self) -> None:
-        """Let go of the connection of this thread; the next request makes a new one."""
+        """Close the connection of this thread; the next request makes a new one."""
         if self._thread.connection is not None:
             self._thread.connection.close()
             self._thread.connection = None

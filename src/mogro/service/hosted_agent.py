@@ -146,6 +146,6 @@ class HostedAgent:
             return self._alarms[1]
 
     def close(self) -> None:
-        """Finish what has begun, write a snapshot, and let go of the journal."""
+        """Finish what has begun, write a snapshot, and close the journal."""
         self.writer.close()
         self.agent.close()

@@ -90,17 +90,17 @@ class Operation(NamedTuple):
     summary
         What it does.
     request_type, response_type
-        Types of what is asked (in a GET, in the address) and of the answer; None where there is
-        none, or no JSON.
+        Types of the body (in a GET, of the query) and of the answer; None where there is none, or
+        no JSON.
     work
-        What to do, with the request and what is asked. A coroutine runs in the event loop, all
-        else in a thread.
+        What to do, with the request and its body. A coroutine runs in the event loop, all else in
+        a thread.
     writes
         Whether the thread does it that shares commits.
     agent
         Whose call it is, where the path does not say.
     status
-        The status of an answer as asked.
+        The status of a successful answer.
     """
 
     method: str
@@ -346,7 +346,7 @@ def _states(service: Service) -> dict[str, str]:
 async def _ready(request: ServiceRequest, _: None) -> wire.ReadyAnswer:
     """Say whether it answers."""
     if not request.service.ready:
-        raise HTTPException(503, "ready: not yet, or no longer")
+        raise HTTPException(503, "ready: the service is starting or stopping")
     return wire.ReadyAnswer(ready=True)
 
 

@@ -76,7 +76,7 @@ class Service:
         self.ready = True
 
     def close(self) -> None:
-        """Answer what waits, write snapshots, and let go of the journals."""
+        """Answer what waits, write snapshots, and close the journals."""
         self.ready = False
         self.readers.close()
         for hosted in self.agents.values():

@@ -409,18 +409,18 @@ def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
     for n in range(40):
         agent.reward(agent.decide({"a": [1.0]}).id, {"sales": float(n)})
     agent.close()
-    reloads = []
+    restarts = []
     plain = CommitQueue._reload
 
-    def reload(self: CommitQueue) -> None:
+    def restart(self: CommitQueue) -> None:
         assert isinstance(self._journal, SQLiteJournal)
-        reloads.append(self._journal._connection.in_transaction)
+        restarts.append(self._journal._connection.in_transaction)
         plain(self)
 
-    monkeypatch.setattr(CommitQueue, "_reload", reload)
+    monkeypatch.setattr(CommitQueue, "_reload", restart)
     if closes:
         away.close()
     else:
         assert away.decide({"a": [1.0]}).id == "7-40"
-    assert reloads == [False]
+    assert restarts == [False]
     away.close()

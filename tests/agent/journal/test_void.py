@@ -234,7 +234,7 @@ def test_refusals(tmp_path: Path) -> None:
         for n in range(20):
             agent.reward(agent.decide(ARMS, id=str(n)).id, {"sale": 1.0})
         before = saved(agent, tmp_path / "saved")
-        with pytest.raises(JournalError, match="has gone out since, so that 2 cannot be voided"):
+        with pytest.raises(JournalError, match="was deleted, so that 2 cannot be voided"):
             agent.void(2)
         assert saved(agent, tmp_path / "saved") == before
 

@@ -55,7 +55,7 @@ def check_config(path: str, config: AgentConfig, versions: Sequence[AgentConfig]
         for name, value in _without_weights(current).items()
         if value != plain[name]
     ]
-    since = "; nor are these settings that it had before" if len(versions) > 1 else ""
+    since = "; nor has it ever had these settings" if len(versions) > 1 else ""
     raise DifferentConfig(f"{path}: the agent in it has {'; '.join(differences)}{since}")
 
 

@@ -138,7 +138,7 @@ class PostgresJournal(Journal):
         """Leave it to the server, which has its own ways."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         self._connection.close()
 
     def _connect(self) -> None:

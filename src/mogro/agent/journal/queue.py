@@ -140,7 +140,7 @@ class CommitQueue:
         return self.perform(work)
 
     def apply(self, event: Event) -> Any:
-        """Let an event happen to the state, for ``work``; return what the state says of it."""
+        """Apply an event to the state, for ``work``, and return its result."""
         self._state_is_valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
@@ -190,7 +190,7 @@ class CommitQueue:
         return versions
 
     def erase(self, ids: Collection[str], make_event: Callable[[Collection[str]], Event]) -> Event:
-        """Let an event happen that erases decisions, and delete all events about them.
+        """Apply an event that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
         searched while others go on; with the lock held only those that have come since. They go
@@ -223,7 +223,7 @@ class CommitQueue:
             return self._journal.index().position >= position
 
     def void(self, position: int) -> None:
-        """Let everything be as if one event had not happened, from the snapshot before it.
+        """Restore the state that all other events give, from the snapshot before this one.
 
         All events since are applied again, and the result is written, while others go on; with the
         lock held only what has come meanwhile. Its snapshot is where everybody else goes on.
@@ -264,7 +264,7 @@ class CommitQueue:
         return True
 
     def close(self) -> None:
-        """Let go of the journal; everything acknowledged is in it."""
+        """Close the journal; everything acknowledged is in it."""
         if self._closed or self._process != os.getpid():
             return
         with self._lock:

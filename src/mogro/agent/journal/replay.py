@@ -62,7 +62,7 @@ def replay_all(state: State, journal: Journal, voids: Voids, void: int) -> None:
     for position, event in journal.read(state.position, evidence=False):
         if position != state.position + 1:
             raise JournalError(
-                f"{journal.path}: event {state.position + 1} has gone out since, so that "
+                f"{journal.path}: event {state.position + 1} was deleted, so that "
                 f"{void} cannot be voided"
             )
         replay(state, position, event, voids, journal.path)

@@ -127,7 +127,7 @@ class Snapshots:
         )
 
     def _finish(self, index: SnapshotIndex) -> None:
-        """Let the snapshot count, and what it stands for go."""
+        """Make the snapshot the current one, and begin to delete what it replaces."""
         self._journal.write_index(index)
         self.cancel()
         for part in self._journal.unused_parts(draft_age=_DRAFT_AGE):

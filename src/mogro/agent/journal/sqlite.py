@@ -99,7 +99,7 @@ class SQLiteJournal(Journal):
             time.sleep(_PAUSE)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._named_errors():
             self._connection.close()
 
@@ -148,10 +148,10 @@ class SQLiteJournal(Journal):
             for line in Path("/proc/locks").read_text().splitlines():
                 _, _, _, kind, process, file, start, *_ = line.split()
                 if kind == "WRITE" and file.endswith(f":{inode}") and start == str(_WRITE_LOCK):
-                    return f"process {process}, which may stand still"
+                    return f"process {process}, which may be stopped"
         except (OSError, ValueError):  # another system
             pass
-        return "another process, which may stand still"
+        return "another process, which may be stopped"
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         with self._named_errors():

@@ -131,7 +131,7 @@ class Journal(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
     @abstractmethod
     def _connect(self) -> None: ...
@@ -286,7 +286,7 @@ class Journal(ABC):
         )
 
     def write_index(self, index: SnapshotIndex) -> None:
-        """Let a snapshot count, in place of the last."""
+        """Make a snapshot the current one, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
     def unused_parts(self, draft_age: int = 0) -> set[tuple[int, int]]:

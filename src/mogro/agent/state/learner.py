@@ -301,17 +301,17 @@ class Learner:
         self.observed.learn(np.array([x, x]), values, weights)
 
     def add_pending_rows(self, x: FloatArray, mask: BoolArray, times: FloatArray) -> None:
-        """Let decisions (n, p) of times be in flight, for the objectives of a ``mask``, (n, M)."""
+        """Add pending decisions (n, p) of times, for the objectives of a ``mask``, (n, M)."""
         rows = mask.any(axis=1)
         self._change_pending(x[rows], mask[rows], times[rows], 1)
 
     def remove_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray) -> None:
-        """Take decisions (n, p) out, by a ``mask``, (n, M), of which nothing will be learned."""
+        """Remove decisions (n, p), by a ``mask``, (n, M): nothing will be learned from them."""
         self._change_pending(x, mask, times, -1)
         self._losses += 1
 
     def _change_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray, sign: int) -> None:
-        """Add decisions (n, p) of times to what is in flight, or take them out, by a sign."""
+        """Add pending decisions (n, p) of times, or remove them, by a sign."""
         if not self._explores:
             return
         if (mask != mask[:, :1]).any():
@@ -355,7 +355,7 @@ class Learner:
 
 
 class PendingDecisions:
-    """Decisions in flight, for each objective.
+    """Pending decisions of each objective: those in flight.
 
     Parameters
     ----------

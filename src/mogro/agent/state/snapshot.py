@@ -96,7 +96,7 @@ def decode_state(
         rows = [arrays] if blocks is None else (unpack(each)[1] for each in blocks)
         _load(state, header["numbers"], arrays, rows)
     except Exception as error:  # a damaged file can fail in any way
-        raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from error
+        raise DamagedSnapshot(f"path: no complete snapshot {where}: {error}") from error
     return state
 
 
@@ -192,7 +192,7 @@ def _check_order(ledger: Ledger, decisions: int) -> None:
     """Refuse numbers of decisions, or of those completed, that could not have come about."""
     used = ledger.column("number") >= 0
     if len(ledger.rows) != used.sum():
-        raise ValueError("decisions and their ids do not fit together")
+        raise ValueError("decisions do not match their ids")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
     for name, mask, limit in (("number", used, decisions), ("completed", done, ledger.completions)):
         numbers = np.sort(ledger.column(name)[mask])
@@ -212,13 +212,13 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
     used = block.number >= 0
     sizes = {len(column) for column in texts}
     if [bool(id) for id in ids] != used.tolist() or sizes != {len(ids)}:
-        raise ValueError("decisions and their texts do not fit together")
+        raise ValueError("decisions do not match their texts")
     rows = Block._make(column[used] for column in block)
     is_complete = (rows.state != PENDING).all(axis=1)
     if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
-        raise ValueError("its decisions are in no state that an agent could bring about")
+        raise ValueError("its decisions are in an impossible state")
     if (rows.completed[~is_complete] >= 0).any():
-        raise ValueError("its completed decisions are not the completed ones")
+        raise ValueError("some pending decisions are marked as completed")
     if not np.isfinite(rows.time).all() or not (rows.start > -math.inf).all():
         raise ValueError("the times of its decisions are not finite")
     return [ids, *(list(map(intern, column_texts)) for column_texts in texts)], block

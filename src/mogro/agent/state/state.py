@@ -74,7 +74,7 @@ class State:
         self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
-        """Let something happen, and return what it was.
+        """Apply an event, and return its result.
 
         Of a reward that is the :class:`Outcome`; of a decision or an activation whether it is new;
         of the others, how many windows closed, objectives were withdrawn or decisions dropped. What
