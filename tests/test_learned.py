@@ -5,6 +5,7 @@ import pytest
 
 import mogro
 from mogro import _evidence
+from mogro._derived_posteriors import with_objectives
 from mogro._streams import Streams
 from mogro.posterior import Posterior
 from mogro.priors import Fixed, Learned
@@ -259,3 +260,14 @@ def test_squares_of_residuals_are_those_of_the_observations_in_any_unit(
     theta = policy.theta
     residuals = np.square(y - x @ theta.T).sum()
     np.testing.assert_allclose(policy.posterior.residual(theta[:, None])[0], residuals, rtol=1e-6)
+
+
+def test_a_faded_prior_stays_what_was_learned_with_other_objectives() -> None:
+    """What is in force has faded with the sums; what was learned has not."""
+    rng, posterior = np.random.default_rng(0), Posterior(3, 1, prior=Learned())
+    posterior.learn(rng.standard_normal((20, 3)), rng.standard_normal((20, 1)))
+    posterior.learn_prior(posterior.evidence())
+    posterior.decay(0.9)
+    before, after = posterior.save_state(), with_objectives(posterior, [0]).save_state()
+    for name in ("learned", "precision"):
+        np.testing.assert_array_equal(after[name], before[name])

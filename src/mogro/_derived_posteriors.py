@@ -27,7 +27,9 @@ def with_objectives(
     old = [index for index in indices if index is not None]
     before: Any = (slice(None),) * len(batch)
     for name in ARRAYS:
-        getattr(other, name)[(*before, new)] = getattr(known, name)[(*before, old)]
+        array = getattr(other, name).copy()  # two of them may be one
+        array[(*before, new)] = getattr(known, name)[(*before, old)]
+        setattr(other, name, array)
     scales = np.ones((len(indices), d + 1, 1))  # of (x, y)
     scales[:, d, 0] = factors
     other._sums *= scales * scales.mT
