@@ -18,7 +18,6 @@ dominate it is worse in an objective (one claim for each objective). Each family
 probability delta / K for each arm.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -66,66 +65,57 @@ class DifferenceWidths:
         K, d = arms.shape[-2:]
         self._arms, self._ridges = arms, [ridge * times for times in _RIDGES]
         alone = _is_one_hot(arms)
-        self._one_hot = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
-        variances = []
-        if self._one_hot.any():
-            index = (arms != 0).argmax(-1)[..., None, :]
-            sizes = _take_last(diagonals(S), index)
-            self._variances = np.square(arms).sum(-1)[..., None, :] * sizes
-            self._squares = self._variances * sizes
-            self._pair_volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
-            counts = {"on": objectives, "off": max(K - 1, 1)}
-            counts["mixtures"] = counts["on"] * counts["off"]
-            tests = len(_RIDGES) / ((1 - _FALLBACK) * delta)
-            self._levels = {claim: math.log(tests * K * each) for claim, each in counts.items()}
-            variances.append(self._variances)
-        if not self._one_hot.all():
+        self._separate = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
+        sizes = _take_last(diagonals(S), (arms != 0).argmax(-1)[..., None, :])
+        self._products: list[FloatArray] = []
+        volumes: Any = [np.zeros(1)] * len(_RIDGES)
+        if self._separate.all():
+            lengths = arms.sum(-1)[..., None, :]
+            images = lengths * sizes
+            self.variances, self._squares = images * lengths, images * images
+        else:
             images = arms[..., None, :, :] @ S
-            self._products = images @ np.swapaxes(arms, -1, -2)[..., None, :, :]
-            self._image_products = images @ np.swapaxes(images, -1, -2)
-            sizes = np.maximum(np.linalg.eigvalsh(S), _TINY)
-            self._volumes = [np.log1p(1 / (e * sizes)).sum(-1) for e in self._ridges]
-            tests = len(_RIDGES) * objectives / delta
-            self._level = np.where(alone, math.log(tests / _FALLBACK), math.log(tests))
-            variances.append(diagonals(self._products))
-        self.variances = np.where(self._one_hot[..., None, None], variances[0], variances[-1])
+            each = np.broadcast_to(arms[..., None, :, :], images.shape), images
+            self._products = [images @ np.swapaxes(other, -1, -2) for other in each]
+            self.variances, self._squares = map(diagonals, self._products)
+            values = np.maximum(np.linalg.eigvalsh(S), _TINY)
+            volumes = [np.log1p(1 / (each * values)).sum(-1) for each in self._ridges]
+        # The volume of a pair is the sum of its arms': of their features alone, or of all.
+        separate = self._separate[..., None, None]
+        self._volumes = [
+            np.where(separate, np.log1p(1 / (each * sizes)), volume[..., None] / 2)
+            for each, volume in zip(self._ridges, volumes, strict=True)
+        ]
+        claims = {"on": objectives, "off": max(K - 1, 1)}
+        claims["mixtures"] = claims["on"] * claims["off"]
+        shared = objectives / np.where(alone, _FALLBACK, 1.0)
+        self._tests = {
+            claim: len(_RIDGES) / delta * np.where(self._separate, K * n / (1 - _FALLBACK), shared)
+            for claim, n in claims.items()
+        }
 
     def widths(self, rivals: IntArray, claim: Claim) -> FloatArray:
         """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
-        rivals, widths = rivals[..., None, :], []
-        if self._one_hot.any():
-            variances, squares = (_pair_sums(e, rivals) for e in (self._variances, self._squares))
-            volumes = [_pair_sums(each, rivals) for each in self._pair_volumes]
-            unknown, level = variances > _UNKNOWN, np.array(self._levels[claim])
-            widths.append(self._width(variances, squares, volumes, level, unknown))
-        if not self._one_hot.all():
-            variances, unknown = _squared_differences(self._products, rivals)
-            squares, _ = _squared_differences(self._image_products, rivals)
-            volumes = [each[..., None, None] for each in self._volumes]
-            level = self._level[..., None, None, None]
-            widths.append(self._width(variances, squares, volumes, level, unknown))
-        chosen = np.where(self._one_hot[..., None, None, None], widths[0], widths[-1])
-        return np.asarray(np.moveaxis(chosen, -3, -1))
-
-    def _width(
-        self,
-        variances: FloatArray,
-        squares: FloatArray,
-        volumes: list[FloatArray],
-        level: FloatArray,
-        unknown: BoolArray,
-    ) -> FloatArray:
-        """Return the least of the bounds of all ridges."""
+        rivals = rivals[..., None, :]
+        sums = [_pair_sums(each, rivals) for each in (self.variances, self._squares)]
+        unknown, (variances, squares) = sums[0] > _UNKNOWN, sums
+        if self._products:  # rounding makes no difference known
+            variances, squares = (
+                np.maximum(both - 2 * _take_last(each, rivals[..., None, :]), _ROUNDING * both)
+                for both, each in zip(sums, self._products, strict=True)
+            )
+        level = np.log(self._tests[claim])[..., None, None, None]
         bounds = [
-            (2 * level + volume) * (variances + ridge * squares)
-            for ridge, volume in zip(self._ridges, volumes, strict=True)
+            (2 * level + _pair_sums(volume, rivals)) * (variances + ridge * squares)
+            for ridge, volume in zip(self._ridges, self._volumes, strict=True)
         ]
-        return np.where(unknown, np.inf, np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY)))
+        least = np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY))
+        return np.asarray(np.moveaxis(np.where(unknown, np.inf, least), -3, -1))
 
     def equal(self, rivals: IntArray) -> BoolArray:
         """Return which rivals (..., J) have the features of an arm, (..., K, J): itself does."""
         kinds = np.broadcast_to(np.arange(self._arms.shape[-2]), self._arms.shape[:-1])
-        if not self._one_hot.all():
+        if not self._separate.all():
             order = np.lexsort(np.moveaxis(self._arms, -1, 0), axis=-1)
             rows = np.take_along_axis(self._arms, order[..., None], axis=-2)
             new = (rows[..., 1:, :] != rows[..., :-1, :]).any(-1)
@@ -144,16 +134,6 @@ def _take_last(each: NDArray[Any], indices: IntArray) -> Any:
 def _pair_sums(each: FloatArray, rivals: IntArray) -> FloatArray:
     """Return the sums (..., K, J) of numbers (..., K) of all arms and of rivals (..., J)."""
     return np.asarray(each[..., :, None] + _take_last(each, rivals)[..., None, :])
-
-
-def _squared_differences(products: FloatArray, rivals: IntArray) -> tuple[FloatArray, BoolArray]:
-    """Return squares (..., K, J) of differences, from inner products (..., K, K) of all arms.
-
-    Also which are unknown. Rounding makes no difference known.
-    """
-    sums = _pair_sums(diagonals(products), rivals)
-    squares = sums - 2 * _take_last(products, rivals[..., None, :])
-    return np.maximum(squares, _ROUNDING * sums), sums > _UNKNOWN
 
 
 def _is_one_hot(arms: FloatArray) -> BoolArray:
@@ -205,8 +185,7 @@ def classify(
     values: FloatArray, spread: DifferenceWidths, tolerance: FloatArray, *, effective: bool
 ) -> FrontConfidence:
     """Classify arms by values (..., K, M) and tolerance (M,), both in units of the noise."""
-    K, M = values.shape[-2:]
-    everyone = np.broadcast_to(np.arange(K), values.shape[:-1])
+    everyone = np.broadcast_to(np.arange(values.shape[-2]), values.shape[:-1])
     equal = spread.equal(everyone)
     leads = values[..., None, :, :] - values[..., :, None, :]  # of rivals, (..., K, J, M)
     if not effective:
@@ -219,14 +198,13 @@ def classify(
     far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
     low = np.where((finite & ~equal)[..., None], leads - width, far)
     high = np.where(equal[..., None], far, leads + width - tolerance)
-    off = _solve_mixtures(low, M).lower.reshape(values.shape[:-1]) > 0
-    on = _solve_mixtures(high, M).upper.reshape(values.shape[:-1]) < 0
+    off = _solve_mixtures(low).lower.reshape(values.shape[:-1]) > 0
+    on = _solve_mixtures(high).upper.reshape(values.shape[:-1]) < 0
     return FrontConfidence(on & (finite | equal).all(-1), off)
 
 
-def _solve_mixtures(leads: FloatArray, M: int) -> _matrix_games.Games:
+def _solve_mixtures(leads: FloatArray) -> _matrix_games.Games:
     """Solve the games of every arm against mixtures of rivals with leads (..., K, J, M)."""
     columns = leads.reshape(-1, *leads.shape[-2:])
-    return _matrix_games.solve(
-        columns, np.zeros((len(columns), M)), problem=np.arange(len(columns))
-    )
+    every = np.arange(len(columns))
+    return _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=every)
