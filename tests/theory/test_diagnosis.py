@@ -56,7 +56,7 @@ def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
     assert found.guarantees.regret is None
     assert found.guarantees.vacuous
     text = str(found)
-    for words in ("FAILS", "short by", "UNREACHABLE", "no theorem applies"):
+    for words in ("FAILS by 0.", "unreachable yes", "Guarantees: no theorem applies"):
         assert words in " ".join(text.split())
 
 
@@ -105,7 +105,7 @@ def test_bounds_of_a_dense_circle() -> None:
     assert soon.guarantees.regret is not None
     assert soon.guarantees.regret > 2 * 1000
     assert soon.guarantees.vacuous
-    assert "VACUOUS" in str(soon)
+    assert "vacuous yes" in " ".join(str(soon).split())
 
 
 def test_round_robin_has_its_own_bound_and_no_fairness() -> None:
@@ -235,7 +235,7 @@ def test_lower_bound_instances_have_perfect_arms_for_their_objectives() -> None:
     assert found.guarantees.unreachable
 
 
-def test_json_and_html() -> None:
+def test_json_and_text() -> None:
     for features, theta in (
         (circle(100), np.eye(2)),
         (np.eye(2), np.eye(2)),
@@ -298,8 +298,9 @@ def test_contexts_from_a_function_and_from_a_sample() -> None:
         assert found.guarantees.initial_rounds == pytest.approx(expected, rel=0.02)
         assert found.guarantees.regret is not None
         words = " ".join(str(found).split())
-        assert f"an estimate from {looked_at} sampled rounds, not a guarantee" in words
-        assert "q_gamma" in words
+        assert f"sampled rounds {looked_at}" in words
+        assert "Estimates, not guarantees" in words
+        assert f"probability {good.probability}" in words
         data = json.loads(found.to_json())
         assert data["goodness"]["probability"]["low"] == good.probability.low
 

@@ -181,16 +181,16 @@ def radius_cap(
     top = 1.0 if xmax is None else xmax
     if gamma != top:  # where lambda is so small that the level needed is rounded to the top
         gamma = between(gamma, "gamma", needed, top, closed="(]")
-    if xmax is None and parameter_norms is None:
-        return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
     smallest = read_norms(parameter_norms)[0]
-    diversity = diversity_left(lam, 0.0, gamma, **norms)
+    third = lam / 3
+    if xmax is not None or parameter_norms is not None:
+        third = diversity_left(lam, 0.0, gamma, **norms) / 3
     if xmax is None:
-        total = 2 * math.asin(min(1.0, (scaled - diversity / 3) / 4))
+        total = 2 * math.asin(min(1.0, (scaled - third) / 4))
         return max(0.0, smallest * math.sin(total - math.acos(gamma)))
     # |theta - x / gamma| = reach, solved for the angle between theta and x.
     ratio = xmax / gamma
-    reach = (scaled * gamma**2 - diversity / 3) / (2 * xmax * gamma)
+    reach = (scaled * gamma**2 - third) / (2 * xmax * gamma)
     half = math.sqrt(max(0.0, reach**2 - (ratio - 1) ** 2) / ratio) / 2
     return max(0.0, smallest * math.sin(2 * math.asin(min(1.0, half)) - math.acos(1 / ratio)))
 

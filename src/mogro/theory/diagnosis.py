@@ -1,7 +1,8 @@
 """Which assumptions of the theory a problem meets, and what the theory promises for it."""
 
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -11,10 +12,11 @@ from mogro._validation import FloatArray, as_floats, between
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory._problem import Problem, span_coordinates
-from mogro.theory._report import report
 from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
 from mogro.theory.goodness import UNIT_SLACK, Goodness, measure_goodness
 from mogro.theory.guarantees import Guarantees, collect_guarantees
+
+_WIDTH, _INDENT = 92, 18
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,35 @@ class Diagnosis:
         return json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2)
 
     def __str__(self) -> str:
-        return report(self)
+        parts = ("policy", "assumptions", "goodness", "guarantees")
+        bounds = "Guarantees" if self.sampled_rounds is None else "Estimates, not guarantees"
+        bounds += ": no theorem applies" if self.guarantees.regret is None else ""
+        reason = "the default needs no threshold; the theorem's costs regret, for its guarantee"
+        sections = {
+            "Problem": {name: value for name, value in vars(self).items() if name not in parts},
+            f"Assumptions: {'all' if self.holds else 'not all'} hold": {
+                each.name: ("holds: " if each.holds else f"FAILS by {-each.margin:.4g}: ")
+                + each.detail
+                for each in self.assumptions
+            },
+            "Goodness": vars(self.goodness),
+            bounds: vars(self.guarantees),
+            "Run": {"policy": self.policy, "": reason},
+        }
+        return "\n\n".join(_section(title, lines) for title, lines in sections.items())
 
     __repr__ = __str__
+
+
+def _section(title: str, lines: Mapping[str, object]) -> str:
+    """Return a title, and names with what there is to say."""
+    text = [title, "-" * len(title)]
+    for name, value in lines.items():
+        words = f"{value:.6g}" if isinstance(value, float) else str(value)
+        words = {"True": "yes", "False": "no", "None": "none"}.get(words, words)
+        start, indent = name.replace("_", " ").ljust(_INDENT), " " * _INDENT
+        text += textwrap.wrap(words, _WIDTH, initial_indent=start, subsequent_indent=indent)
+    return "\n".join(text)
 
 
 def diagnose(
@@ -237,37 +265,22 @@ def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
 def _assumptions(theta: FloatArray, good: Goodness, *, apart: bool) -> tuple[Assumption, ...]:
     """Say which assumptions of the theory hold; random weights need objectives to be apart."""
     off = max(good.feature_norm - 1, good.largest_norm - 1, 1 - good.smallest_norm)
+    bounded = off <= UNIT_SLACK or good.version != "theorem"
+    needed, rank = good.needed, np.linalg.matrix_rank(theta)
     norms = (
         f"feature norms up to {good.feature_norm:.4g}, parameter norms {good.smallest_norm:.4g} to "
         f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
     )
-    if off > UNIT_SLACK:
-        norms += "; the appendix's version for such norms is used"
-    span, level = f"lambda = {good.diversity:.4g}", "no level is enough: objectives do not span"
-    if good.diversity:
-        needed = _format_near(good.needed, max(1.0, good.feature_norm))
-        level = f"best level gamma = {good.level:.6g}, needed above {needed} ({good.version})"
-        if (share := good.probability) is not None:
-            level += (
-                f"; q_gamma = {share.value:.3g} [{share.low:.3g}, {share.high:.3g}] in the worst "
-                "direction found (an estimate)"
-            )
-    else:
-        rank = np.linalg.matrix_rank(theta)
-        span += f": {len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
-    bounded = off <= UNIT_SLACK or good.version != "theorem"
+    span = f"{len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
+    level = f"best level gamma {good.level:.6g}, needed above 1 - {1 - needed:.3g}"
+    if needed > 1:
+        level = f"best level gamma {good.level:.6g}, needed above {needed:.6g}"
     assumptions = [
         Assumption("bounded", bounded, -max(0.0, off), norms),
         Assumption("objectives span", good.diversity > 0, good.diversity, span),
-        Assumption("good arms", good.alpha is not None, good.level - good.needed, level),
+        Assumption("good arms", good.alpha is not None, good.level - needed, level),
     ]
     if apart and (least := good.separation) is not None:
         words = f"two objectives at distance {least:.4g}, which the radius must not exceed"
         assumptions.append(Assumption("objectives apart", least > 0, least, words))
     return tuple(assumptions)
-
-
-def _format_near(value: float, reference: float) -> str:
-    """Write a number, by its distance to a reference it is just below."""
-    gap = reference - value
-    return f"{reference:.4g} - {gap:.3g}" if 0 < gap < 1e-3 * reference else f"{value:.6g}"
