@@ -11,11 +11,10 @@ program,
 
 with M + 1 rows, so a basis is tiny. A revised simplex steps many games together, in NumPy: the
 inverse of each basis is kept and updated, and most of the work is pricing, one product of the
-columns with the weights, minus the dual variables of the first M rows. Lengths count in units of
-the size of a game.
+columns with the dual variables, which are minus the weights and the value of the mixture.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,6 @@ _CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units 
 _NUDGE = 1e-9
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
 _MAX_GAMES, _MAX_BYTES = 512, 1 << 25  # games in a chunk, and its memory
-_EXTREME = 80  # powers of two beyond which products might overflow
 _MAX_OFFSET = 16.0  # spreads from the origin beyond which rounding would show
 _NEGLIGIBLE_GAIN = 1e-13  # gains below this part of a game's size are rounding
 _PIVOT = 1e-9  # a smaller pivot would ruin the basis
@@ -43,51 +41,6 @@ class Games(NamedTuple):
     size: FloatArray  # (G,) the unit of all tolerances
 
 
-class _Columns(NamedTuple):
-    """The columns of all games of a batch: (P, L, M), and which of the P sets each game has."""
-
-    values: FloatArray
-    problem: IntArray
-    shared: bool  # one set for all games: pricing is one product
-
-    def pick(self, game: IntArray, arm: IntArray) -> FloatArray:
-        """Return the column of each game's arm, (G, M), or of several arms, (G, n, M)."""
-        if self.shared:
-            return np.asarray(self.values[0].take(arm, axis=0))
-        _, length, objectives = self.values.shape
-        first = (self.problem[game] * length).reshape(-1, *[1] * (arm.ndim - 1))
-        return np.asarray(self.values.reshape(-1, objectives).take(first + arm, axis=0))
-
-    def prices(self, game: IntArray) -> FloatArray:
-        """Return the columns of games as pricing reads them: (M, L) of all or (G, M, L) of each."""
-        if self.shared:
-            return np.asarray(self.values[0].T)
-        return np.asarray(self.values[self.problem[game]]).transpose(0, 2, 1)
-
-
-class _State(NamedTuple):
-    """Games in work."""
-
-    game: IntArray  # (G,) the number of each in the batch
-    points: FloatArray  # (G, M)
-    size: FloatArray  # (G,)
-    rows: FloatArray  # (G, M+1, M+2) inverse of the basis | perturbed solution; v is in row 0
-    basis: IntArray  # (G, M) the column of each further row; L + m is slack m
-    gain: FloatArray  # (G,) by how much, in sizes, the best column beats v under the weights
-
-
-class _Entering(NamedTuple):
-    """The best arm and the best slack to enter each basis, and what they gain over v."""
-
-    arm: IntArray
-    gain: FloatArray
-    slack: IntArray
-    slack_gain: FloatArray
-
-
-_Batch = TypeVar("_Batch", _State, _Entering)
-
-
 def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None = None) -> Games:
     """Solve G games until the bounds of each value meet.
 
@@ -103,43 +56,47 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     problem
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
     """
-    shared = problem is None
     which = np.zeros(len(points), dtype=np.int64) if problem is None else problem
-    sets, points, size, exponent = _rescaled(columns[None] if shared else columns, points, which)
-    games = _by_simplex(_Columns(sets, which, shared), points, size)
-    for i in np.flatnonzero(games.upper - games.lower > _CERTIFIED * size):
+    sets = columns[None] if problem is None else columns
+    program, points, size, exponent = _program(sets, points, which)
+    sets = program[:, : sets.shape[1], :-1]
+    games = _by_simplex(program, points, size, which, shared=problem is None)
+    for i in np.flatnonzero(~(games.upper - games.lower <= _CERTIFIED * size)):
         for part, value in zip(games[:-1], _by_highs(sets[which[i]], points[i]), strict=True):
             part[i] = value
-    lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
+    lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, size))
     return games._replace(lower=lower, upper=upper, size=size)
 
 
-def _rescaled(
+def _program(
     sets: FloatArray, points: FloatArray, which: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Scale column sets of extreme size by powers of two, and move those far from the origin there.
+    """Return the columns of the programs, (P, L + M, M + 1): those of arms, then those of slacks.
 
-    Return the sets, the points, the sizes of the games, and the powers taken out of each.
+    Column sets far from the origin are moved there, and all are scaled by powers of two to about
+    size 1. Also return the points, the sizes of the games, and the powers taken out of each.
     """
-    size = np.abs(sets).max(axis=(1, 2))
-    exponent = np.frexp(size)[1]
-    exponent = np.where(np.abs(exponent) > _EXTREME, exponent, 0)
-    if exponent.any():
-        sets = np.ldexp(sets, -exponent[:, None, None])
-        points = np.ldexp(points, -exponent[which][:, None])
-        size = np.ldexp(size, -exponent)
-    spread = np.abs(sets[:, sets.shape[1] // 2] - sets[:, 0]).max(1)  # or more
-    far = size > _MAX_OFFSET * spread
+    problems, length, objectives = sets.shape
+    size = np.abs(sets).max((1, 2))
+    far = size > _MAX_OFFSET * np.abs(sets[:, length // 2] - sets[:, 0]).max(1)  # or less
+    origin = np.where(far[:, None], sets[:, 0], 0)
     if far.any():
-        origin = np.where(far[:, None], sets[:, 0], 0)
         sets = sets - origin[:, None]
-        points = points - origin[which]
-        size = np.abs(sets).max(axis=(1, 2))
-    size = np.maximum(size[which], np.abs(points).max(1))
-    return sets, points, np.where(size > 0, size, 1.0), exponent[which]
+        size = np.abs(sets).max((1, 2))
+    exponent = np.maximum(np.frexp(size)[1], -1000)
+    scale = np.ldexp(1.0, -exponent)
+    program = np.zeros((problems, length + objectives, objectives + 1))
+    program[:, :length, :-1] = sets * scale[:, None, None]
+    program[:, :length, -1] = 1
+    program[:, length:, :-1] = -np.eye(objectives)
+    points = (points - origin[which]) * scale[which, None]
+    size = np.maximum((size * scale)[which], np.abs(points).max(1))
+    return program, points, np.where(size > 0, size, 1.0), exponent[which]
 
 
-def _by_simplex(columns: _Columns, points: FloatArray, size: FloatArray) -> Games:
+def _by_simplex(
+    program: FloatArray, points: FloatArray, size: FloatArray, which: IntArray, *, shared: bool
+) -> Games:
     """Solve games, chunk by chunk.
 
     Points are lowered by about a nudge, in sizes, differently in each objective, while pivots are
@@ -148,116 +105,100 @@ def _by_simplex(columns: _Columns, points: FloatArray, size: FloatArray) -> Game
     """
     games, objectives = points.shape
     nudge = _NUDGE * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
-    numbers = columns.values.shape[1] * (1 if columns.shared else objectives)
+    numbers = program.shape[1] * (1 if shared else objectives)
     chunk = max(1, min(_MAX_GAMES, _MAX_BYTES // (8 * numbers)))
     shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
     out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
     for first in range(0, games, chunk):
-        game = np.arange(first, min(first + chunk, games))
-        prices = columns.prices(game)
-        state = _start(columns, prices, game, points[game], size[game], nudge)
-        state = _run(state, columns, prices)
-        for target, values in zip(out[:-1], _evaluate(state, columns), strict=True):
-            target[state.game] = values
+        part = slice(first, first + chunk)
+        columns = program if shared else program[which[part]]
+        bases = _optimise(columns, points[part] - nudge * size[part, None])
+        results = _evaluate(columns, points[part], *bases)
+        for whole, values in zip(out[:-1], results, strict=True):
+            whole[part] = values
     return out
 
 
-def _start(
-    columns: _Columns,
-    prices: FloatArray,
-    game: IntArray,
-    points: FloatArray,
-    size: FloatArray,
-    nudge: FloatArray,
-) -> _State:
-    """Return bases of one arm each: the best under equal weights.
+@np.errstate(divide="ignore", invalid="ignore")
+def _optimise(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Pivot until all games are solved; ``columns`` are those of each, or one set for all.
+
+    Return the inverses of the bases (G, M + 1, M + 1), with v in row 0; the columns that the
+    further rows belong to, (G, M); and by how much a column may still beat v under the weights,
+    (G,), which is infinite for games that have lost their way.
+    """
+    rows, basis = _start(columns, points)
+    final = rows[:, :, :-1].copy(), basis.copy(), np.full(len(points), np.inf)
+    game = np.arange(len(points))
+    for _ in range(_MAX_STEPS * rows.shape[1]):
+        enters, gain = _price(columns, rows)
+        active = gain > _NEGLIGIBLE_GAIN
+        unsolved = np.count_nonzero(active)
+        if unsolved <= len(active) * 2 // 3:
+            for whole, solved in zip(final, (rows[:, :, :-1], basis, gain), strict=True):
+                whole[game[~active]] = solved[~active]
+            if not unsolved:
+                break
+            columns = columns if len(columns) == 1 else columns[active]
+            game, rows, basis = game[active], rows[active], basis[active]
+            enters, active = enters[active], active[active]
+        _pivot(rows, basis, columns, enters, active)
+    return final
+
+
+def _pick(columns: FloatArray, which: IntArray) -> FloatArray:
+    """Return a column of each game, (G, M + 1), or several, (G, n, M + 1)."""
+    if len(columns) == 1:
+        return np.asarray(columns[0].take(which, axis=0))
+    first = np.arange(0, columns.shape[0] * columns.shape[1], columns.shape[1])
+    places = first.reshape(-1, *[1] * (which.ndim - 1)) + which
+    return np.asarray(columns.reshape(-1, columns.shape[2]).take(places, axis=0))
+
+
+def _start(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return bases of one arm each, the best under equal weights: inverse | solution, and columns.
 
     All slacks are in the basis, but the one of the objective where the arm beats the point least.
     """
     games, objectives = points.shape
-    each, diagonal = np.arange(games), np.arange(objectives)
-    equal = np.matmul(np.ones(objectives), prices)
-    arm = np.broadcast_to(equal.argmax(-1), (games,))
-    chosen = columns.pick(game, arm)
-    lead = chosen - points + nudge * size[:, None]
-    least = lead.argmin(1)
-    unit = 1 / size
+    each, length = np.arange(games), columns.shape[1] - objectives
+    arm = np.broadcast_to((columns[:, :length, :-1] @ np.ones(objectives)).argmax(-1), games)
+    chosen = _pick(columns, arm)[:, :-1]
+    least = (chosen - points).argmin(1)
+    base = chosen[each, least]
     rows = np.zeros((games, objectives + 1, objectives + 2))
-    rows[:, diagonal + 1, diagonal] = -unit[:, None]
-    rows[each, 1:, least] = unit[:, None]
-    rows[each, 0, least] = -unit
-    for column, values in ((objectives, chosen), (objectives + 1, lead)):
-        base = values[each, least]
-        rows[:, 0, column] = base * unit
-        rows[:, 1:, column] = (values - base[:, None]) * unit[:, None]
-    rows[each, least + 1] = 0
-    rows[each, least + 1, objectives:] = 1
-    basis = np.empty((games, objectives), dtype=np.int64)
-    basis[:] = prices.shape[-1] + diagonal
+    rows[:, 1:, :-2] = -np.eye(objectives)
+    rows[each, 1:, least] = 1
+    rows[:, 1:, -2] = chosen - base[:, None]
+    rows[each, 0, least], rows[:, 0, -2] = -1, base
+    rows[each, least + 1] = np.append(np.zeros(objectives), [1, 0])
+    right = np.append(points, np.ones((games, 1)), axis=1)
+    rows[:, :, -1] = np.matmul(rows[:, :, :-1], right[:, :, None])[:, :, 0]
+    basis = np.tile(length + np.arange(objectives), (games, 1))
     basis[each, least] = arm
-    return _State(game, points, size, rows, basis, np.full(games, np.inf))
+    return rows, basis
 
 
-@np.errstate(divide="ignore", invalid="ignore")
-def _run(state: _State, columns: _Columns, prices: FloatArray) -> _State:
-    """Pivot until all games are solved; return them in another order.
-
-    Games that lose their way count as solved: their ``gain`` shows it.
-    """
-    solved = []
-    for _ in range(_MAX_STEPS * state.rows.shape[1]):
-        best = _price(prices, state)
-        active = np.maximum(best.gain, best.slack_gain) > _NEGLIGIBLE_GAIN
-        unsolved = np.count_nonzero(active)
-        if unsolved <= len(active) * 2 // 3:
-            solved.append(_some(state._replace(gain=best.gain), ~active))
-            state = _some(state, active)
-            if not unsolved:
-                break
-            prices = prices if columns.shared else prices[active]
-            best, active = _some(best, active), active[active]
-        _pivot(state, columns, best, active)
+def _price(columns: FloatArray, rows: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the best column to enter each basis, and what it gains over v."""
+    if len(columns) == 1:
+        scores = np.matmul(rows[:, 0, :-1], columns[0].T)
     else:
-        solved.append(state._replace(gain=best.gain))
-    return _State(*map(np.concatenate, zip(*solved, strict=True)))
+        scores = np.matmul(rows[:, :1, :-1], columns.transpose(0, 2, 1))[:, 0]
+    enters = scores.argmin(1)
+    return enters, -scores[np.arange(len(rows)), enters]
 
 
-def _some(batch: _Batch, which: BoolArray) -> _Batch:
-    """Return some of the games."""
-    parts: list[Any] = [each[which] for each in batch]
-    return type(batch)(*parts)
-
-
-def _price(prices: FloatArray, state: _State) -> _Entering:
-    each = np.arange(len(state.rows))
-    dual = state.rows[:, 0, :-2]
-    if prices.ndim == 2:
-        scores = np.matmul(dual, prices)
-    else:
-        scores = np.matmul(dual[:, None, :], prices)[:, 0]
-    arm = scores.argmin(1)
-    slack = dual.argmax(1)
-    gain = -scores[each, arm] - state.rows[:, 0, -2]
-    return _Entering(arm, gain, slack, dual[each, slack] * state.size)
-
-
-def _pivot(state: _State, columns: _Columns, best: _Entering, active: BoolArray) -> None:
-    """Let one variable enter each active basis, in place."""
-    rows, basis = state.rows, state.basis
+def _pivot(
+    rows: FloatArray, basis: IntArray, columns: FloatArray, enters: IntArray, active: BoolArray
+) -> None:
+    """Let a column enter each active basis, in place."""
     each = np.arange(len(rows))
-    enters = best.arm
-    entering = columns.pick(state.game, enters)
-    change = np.matmul(rows[:, :, :-2], entering[:, :, None])[:, :, 0]
-    change += rows[:, :, -2]
-    slack = np.flatnonzero(best.slack_gain > best.gain)
-    if len(slack):
-        which = best.slack[slack]
-        change[slack] = -rows[slack, :, which] * state.size[slack, None]
-        enters[slack] = columns.values.shape[1] + which
+    entering = _pick(columns, enters)
+    change = np.matmul(rows[:, :, :-1], entering[:, :, None])[:, :, 0]
     usable = change > _PIVOT
     usable[:, 0] = False  # v is free and stays
-    ratio = np.where(usable, rows[:, :, -1] / change, np.inf)
-    leaving = ratio.argmin(1)
+    leaving = np.where(usable, rows[:, :, -1] / change, np.inf).argmin(1)
     active &= usable[each, leaving]
     row = rows[each, leaving] / np.where(active, change[each, leaving], 1)[:, None]
     change[each, leaving] -= 1
@@ -267,20 +208,21 @@ def _pivot(state: _State, columns: _Columns, best: _Entering, active: BoolArray)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def _evaluate(state: _State, columns: _Columns) -> tuple[FloatArray | IntArray, ...]:
+def _evaluate(
+    columns: FloatArray, points: FloatArray, inverse: FloatArray, basis: IntArray, gain: FloatArray
+) -> tuple[FloatArray | IntArray, ...]:
     """Evaluate final bases at the true points: what ``Games`` hold, but for their sizes."""
-    game, points, size, rows, basis, gain = state
-    length = columns.values.shape[1]
+    is_arm = basis < columns.shape[1] - points.shape[1]
     right = np.append(points, np.ones((len(points), 1)), axis=1)
-    values = np.matmul(rows[:, :, :-1], right[:, :, None])[:, :, 0]
-    shares = np.where(basis < length, np.maximum(values[:, 1:], 0), 0)
+    values = np.matmul(inverse, right[:, :, None])[:, :, 0]
+    shares = np.where(is_arm, np.maximum(values[:, 1:], 0), 0)
     shares /= shares.sum(1, keepdims=True)
-    support = np.where(basis < length, basis, basis.min(1, keepdims=True))
-    lead = np.matmul(shares[:, None, :], columns.pick(game, support) - points[:, None, :])[:, 0]
-    weights = np.maximum(-rows[:, 0, :-2], 0)
+    support = np.where(is_arm, basis, basis.min(1, keepdims=True))
+    lead = _pick(columns, support)[:, :, :-1] - points[:, None, :]
+    weights = np.maximum(-inverse[:, 0, :-1], 0)
     weights /= weights.sum(1, keepdims=True)
-    upper = (values[:, 0] + np.maximum(gain, 0)) * size
-    return lead.min(1), upper, weights, support, shares
+    lower = np.matmul(shares[:, None, :], lead)[:, 0].min(1)
+    return lower, values[:, 0] + np.maximum(gain, 0), weights, support, shares
 
 
 def _by_highs(columns: FloatArray, point: FloatArray) -> tuple[Any, ...]:
