@@ -1,5 +1,8 @@
 """Pareto fronts and Pareto suboptimality gaps. Every objective is maximised."""
 
+from collections.abc import Iterator
+from functools import reduce
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -89,22 +92,24 @@ def _without_clearly_dominated(points: FloatArray) -> IntArray:
 
 def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:
     """Return which candidates (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
-    count, objectives = flat.shape[1:]
-    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
-    step = max(1, _BLOCK // count)
     result = np.empty(len(candidates), dtype=bool)
-    for i in range(0, len(candidates), step):
-        block = slice(i, i + step)
-        where = problem[block]
-        reached = np.ones((len(where), count), dtype=bool)
-        exceeded = np.zeros_like(reached)
-        for m in range(objectives):
-            rivals = by_objective[m, where]
-            point = candidates[block, m, None]
-            reached &= rivals >= point
-            exceeded |= rivals > point
+    for block, pairs in _pairs(flat, problem, candidates):
+        reached = reduce(np.logical_and, [rivals >= point for rivals, point in pairs])
+        exceeded = reduce(np.logical_or, [rivals > point for rivals, point in pairs])
         result[block] = ~(reached & exceeded).any(1)
     return result
+
+
+def _pairs(
+    flat: FloatArray, problem: IntArray, points: FloatArray
+) -> Iterator[tuple[slice, list[tuple[FloatArray, FloatArray]]]]:
+    """Yield some points at a time: for each objective values of rivals (g, K) and points (g, 1)."""
+    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
+    step = max(1, _BLOCK // (flat.shape[1] * flat.shape[2]))
+    for i in range(0, len(points), step):
+        block = slice(i, i + step)
+        rivals = (values[problem[block]] for values in by_objective)
+        yield block, list(zip(rivals, points[block].T[:, :, None], strict=True))
 
 
 def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
@@ -141,19 +146,7 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
     if len(flat) == 1 and len(point) > _MIN_GAPS:
         flat = flat[:, _single_front(flat[0])]  # only members can be the best rival
-    return _largest_leads(flat, problem, point).reshape(shape)
-
-
-def _largest_leads(flat: FloatArray, problem: np.ndarray, point: FloatArray) -> FloatArray:
-    count, objectives = flat.shape[1:]
-    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
-    step = max(1, _BLOCK // count)
     result = np.empty(len(point))
-    for i in range(0, len(point), step):
-        block = slice(i, i + step)
-        where = problem[block]
-        least = by_objective[0, where] - point[block, 0, None]
-        for m in range(1, objectives):
-            np.minimum(least, by_objective[m, where] - point[block, m, None], out=least)
-        result[block] = least.max(1)
-    return np.maximum(result, 0)
+    for block, pairs in _pairs(flat, problem, point):
+        result[block] = reduce(np.minimum, (rivals - value for rivals, value in pairs)).max(1)
+    return np.maximum(result, 0).reshape(shape)
