@@ -4,7 +4,7 @@ import itertools
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -17,27 +17,13 @@ from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
 _FORMAT = 3
-_COMMON = ("offered", "seed", "measures")
+_SETTINGS = ("offered", "seed", "measures", "versions")  # all else are arrays
 REGRETS = ("effective_regret", "pareto_regret")
-_ARRAYS = (
-    "arms",
-    "checkpoints",
-    "pareto_regret",
-    "effective_regret",
-    "rewards",
-    "probed",
-    "measured",
-    "finished",
-)
 
 
 def current_versions() -> dict[str, str]:
     """Return the versions that results depend on."""
-    return {
-        "mogro": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+    return {"mogro": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 @final
@@ -99,8 +85,11 @@ class Trace:
     versions: Mapping[str, str] = field(default_factory=current_versions)
 
     def __post_init__(self) -> None:
-        for name in _ARRAYS:
-            getattr(self, name).setflags(write=False)
+        for array in self._arrays().values():
+            array.setflags(write=False)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: value for name, value in vars(self).items() if name not in _SETTINGS}
 
     @property
     def rounds(self) -> int:
@@ -153,15 +142,9 @@ class Trace:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace to a file without pickle, as a whole or not at all."""
-        header = {
-            "format": _FORMAT,
-            "offered": self.offered,
-            "seed": list(self.seed),
-            "measures": list(self.measures),
-            "versions": dict(self.versions),
-        }
+        header = {"format": _FORMAT} | {name: getattr(self, name) for name in _SETTINGS}
         with write_atomically(path, parents=True) as file:
-            for part in pack(header, {name: getattr(self, name) for name in _ARRAYS}):
+            for part in pack(header, self._arrays()):
                 file.write(part)
 
     @classmethod
@@ -169,16 +152,10 @@ class Trace:
         """Read what :meth:`save` wrote."""
         try:
             header, arrays = unpack(Path(path).read_bytes())
-            named: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-            if header["format"] != _FORMAT:
-                raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
-            return cls(
-                **named,
-                offered=int(header["offered"]),
-                seed=tuple(header["seed"]),
-                measures=tuple(header["measures"]),
-                versions=header["versions"],
-            )
+            if (given := header.pop("format")) != _FORMAT:
+                raise ValueError(f"format {given!r} is not {_FORMAT}")
+            header |= {name: tuple(header[name]) for name in ("seed", "measures")} | arrays
+            return cls(**header)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"path: expected a trace saved by mogro at {path}: {error}") from error
 
@@ -228,15 +205,14 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
         raise ValueError("traces: expected at least one, got none")
     first = traces[0]
     for other in traces[1:]:
-        same = all(getattr(other, name) == getattr(first, name) for name in _COMMON)
+        same = all(getattr(other, name) == getattr(first, name) for name in _SETTINGS[:3])
         if not (same and np.array_equal(other.checkpoints, first.checkpoints)):
             raise ValueError(
                 "traces: expected equal rounds, checkpoints, arms on offer, seed and measures"
             )
     axis = 1 if along == "instances" else 2
-    values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
-    for name in _ARRAYS:
-        if name != "checkpoints":
-            place = axis - (name == "finished")
-            values[name] = np.concatenate([getattr(part, name) for part in traces], axis=place)
-    return Trace(**values)
+    arrays: dict[str, Any] = {}
+    for name in first._arrays().keys() - {"checkpoints"}:
+        place = axis - (name == "finished")
+        arrays[name] = np.concatenate([getattr(part, name) for part in traces], axis=place)
+    return replace(first, **arrays)
