@@ -50,5 +50,5 @@ def test_own_policy_beside_mogro(tmp_path: Path, run: Callable[[str], dict[str, 
 
 
 def test_own_parts_conform() -> None:
-    check_policy(own_policy.LeastPulled, batched=False, rounds=200)
+    check_policy(own_policy.LeastPulled, rounds=200)
     check_environment(lambda rng: own_policy.Menu(int(rng.integers(1000))))

@@ -31,14 +31,6 @@ def test_a_plain_class_conforms() -> None:
     check_policy(First)
 
 
-def test_a_policy_without_a_batch_conforms() -> None:
-    def make(dim: int, objectives: int, batch: tuple[int, ...]) -> First:
-        assert batch == ()
-        return First(dim, objectives, batch)
-
-    check_policy(make, batched=False)
-
-
 class Single:
     """A policy of one learner, with a setting of its own that is not the batch."""
 
@@ -53,9 +45,7 @@ class Single:
 
 
 def test_a_class_of_single_learners_is_taken_as_compare_takes_it() -> None:
-    check_policy(Single, batched=False)
-    with pytest.raises(ValueError, match=r"make_policy: expected a parameter batch .or batched=F"):
-        check_policy(Single)
+    check_policy(Single)
 
 
 class LeastPulled(First):
@@ -168,5 +158,5 @@ def test_sizes_can_be_given() -> None:
 
         def update(self, features: Any, reward: Any) -> None: ...
 
-    check_policy(Small, batched=False, rounds=10, dim=3, objectives=2, arms=5)
+    check_policy(Small, rounds=10, dim=3, objectives=2, arms=5)
     assert seen == {(5, 3)}

@@ -29,7 +29,7 @@ class Policy(Protocol):
     ...         self.pulls[arm] += 1
     ...         self.sums[arm] += reward.sum()
     >>> from mogro.testing import check_policy
-    >>> check_policy(BestSoFar, batched=False, rounds=100)
+    >>> check_policy(BestSoFar, rounds=100)
     """
 
     def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:

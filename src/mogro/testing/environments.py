@@ -11,6 +11,7 @@ from mogro._validation import FloatArray
 from mogro.environments._base import read_only
 from mogro.environments.protocol import Environment
 from mogro.simulation._worlds import Instance
+from mogro.testing._require import require
 
 _BATCHES: tuple[tuple[int, ...], ...] = ((), (1,), (3,), (2, 3))
 _ROUNDS = 10_000
@@ -54,15 +55,15 @@ def _checked(world: Environment) -> Instance:
     """Return a world whose facts are right."""
     for name in ("dim", "arms", "objectives"):
         size = getattr(world, name, None)
-        _require(isinstance(size, int) and size >= 1, f"{name}: expected an int >= 1, got {size!r}")
+        require(isinstance(size, int) and size >= 1, f"{name}: expected an int >= 1, got {size!r}")
     noise: Any = getattr(world, "noise", 0.0)
     sensible = np.isfinite(noise) and noise >= 0
-    _require(sensible, f"noise: expected a finite number >= 0, got {noise!r}")
+    require(sensible, f"noise: expected a finite number >= 0, got {noise!r}")
     theta: Any = getattr(world, "theta", None)
     if theta is not None:
         _check_array(theta, (world.objectives, world.dim), "theta")
         frozen = isinstance(theta, np.ndarray) and not theta.flags.writeable
-        _require(frozen, "theta: expected a read-only array")
+        require(frozen, "theta: expected a read-only array")
     try:
         return Instance(world)
     except ValueError as error:
@@ -75,7 +76,7 @@ def _offer(instance: Instance, rng: Rng, batch: tuple[int, ...], step: int) -> F
     if instance.ragged:
         fewest = instance.world.fewest_arms  # type: ignore[attr-defined]
         fits = 1 <= fewest <= len(offered) <= most
-        _require(fits, f"contexts: expected {fewest} to {most} arms, got {len(offered)}")
+        require(fits, f"contexts: expected {fewest} to {most} arms, got {len(offered)}")
     return offered
 
 
@@ -108,10 +109,10 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
         rng = np.random.default_rng(2)
         return [_play(instance, rng, step=step) for step in range(3)]
 
-    for first, second in zip(play(), play(), strict=True):
-        _same(first[0], second[0], "contexts drawn from equal generators")
-        _same(first[1], second[1], "means of two instances made from equal generators")
-        _same(first[2], second[2], "rewards drawn from equal generators")
+    names = ("contexts drawn", "means of two instances made", "rewards drawn")
+    for rounds in zip(play(), play(), strict=True):
+        for name, first, second in zip(names, *rounds, strict=True):
+            _same(first, second, f"{name} from equal generators")
 
 
 def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
@@ -122,8 +123,8 @@ def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
         for learner in np.ndindex(*batch):
             alone = _play(instance, separate[learner], step=step)
             where = f"learner {learner} of batch {batch} against a single call"
-            _close(features[learner], alone[0], f"contexts of {where}")
-            _close(rewards[learner], alone[2], f"rewards of {where}")
+            _same(features[learner], alone[0], f"contexts of {where}", within=1e-12)
+            _same(rewards[learner], alone[2], f"rewards of {where}", within=1e-12)
 
 
 def _generators(batch: tuple[int, ...]) -> Any:
@@ -151,13 +152,13 @@ def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where:
     got, spread, n = rewards.mean(axis=0), rewards.std(axis=0), len(rewards)
     # Rare rewards may not have come at all, so that their spread is not seen: a few are allowed.
     limit = 6 * spread / np.sqrt(n) + 20 / n * np.abs(rewards - means).max() + 1e-9
-    _require(
+    require(
         (np.abs(got - means) <= limit + 1e-9 * np.abs(means)).all(),
         f"observe: expected rewards with the means that the world says, {means} ({where}), "
         f"got {got} over {n} draws",
     )
     if noise is not None:
-        _require(
+        require(
             spread.max() <= 1.1 * noise + 1e-9 * (1 + np.abs(means).max()),
             f"observe: expected noise of standard deviation at most {noise}, got {spread}",
         )
@@ -188,22 +189,12 @@ def _broadcast(array: FloatArray, shape: tuple[int, ...], name: str) -> FloatArr
 
 
 def _check_array(array: FloatArray, shape: tuple[int, ...], name: str) -> None:
-    _require(np.shape(array) == shape, f"{name}: expected shape {shape}, got {np.shape(array)}")
-    _require(np.isfinite(array).all(), f"{name}: expected finite values")
+    require(np.shape(array) == shape, f"{name}: expected shape {shape}, got {np.shape(array)}")
+    require(np.isfinite(array).all(), f"{name}: expected finite values")
 
 
-def _same(actual: FloatArray, expected: FloatArray, what: str) -> None:
-    _require(np.array_equal(actual, expected), f"{what}: expected equal bits, got different values")
-
-
-def _close(actual: FloatArray, expected: FloatArray, what: str) -> None:
-    scale = 1e-12 * (1 + np.abs(expected).max())
-    _require(
-        np.shape(actual) == np.shape(expected) and np.abs(actual - expected).max() <= scale,
-        f"{what}: expected equal values, got different ones",
-    )
-
-
-def _require(condition: object, message: str) -> None:
-    if not condition:  # not an assert statement, which ``python -O`` would skip
-        raise AssertionError(message)
+def _same(actual: FloatArray, expected: FloatArray, what: str, *, within: float = 0.0) -> None:
+    """Require equal arrays, or values that differ only within rounding."""
+    limit = within * (1 + np.abs(expected).max())
+    equal = np.shape(actual) == np.shape(expected) and (np.abs(actual - expected) <= limit).all()
+    require(equal, f"{what}: expected equal {'values' if within else 'bits'}, got different ones")

@@ -12,6 +12,7 @@ from mogro._validation import FloatArray, IntArray
 from mogro.environments._base import read_only
 from mogro.simulation import MakePolicy
 from mogro.simulation._learners import takes_arm
+from mogro.testing._require import require
 
 Maker = Callable[[int, int, tuple[int, ...]], Any]
 
@@ -22,7 +23,6 @@ _SIZES = [(5, 20, 3), (1, 1, 1), (1, 4, 2), (4, 1, 2), (3, 7, 1), (6, 3, 2), (2,
 def check_policy(
     make_policy: MakePolicy,
     *,
-    batched: bool = True,
     rounds: int = 1000,
     dim: int | None = None,
     objectives: int | None = None,
@@ -40,11 +40,9 @@ def check_policy(
     Parameters
     ----------
     make_policy
-        Called with dim, objectives and batch; returns a new policy. A class or function that takes
-        only dim and objectives, as :func:`mogro.compare` accepts it, makes single learners: check
-        it with ``batched=False``.
-    batched
-        Whether the policy can be a batch; without it only ``batch=()`` is asked for.
+        Called with dim and objectives, as :func:`mogro.compare` does, and with ``batch`` if it has
+        such a parameter; returns a new policy. Without that parameter it makes single learners, and
+        no batches are checked.
     rounds
         Length of the long run.
     dim, objectives, arms
@@ -55,15 +53,19 @@ def check_policy(
     >>> import mogro
     >>> from mogro.testing import check_policy
     >>> check_policy(mogro.MOGRO)
-    >>> check_policy(lambda dim, objectives: mogro.MOGRO(dim, objectives), batched=False)
+    >>> check_policy(lambda dim, objectives: mogro.MOGRO(dim, objectives))
     """
-    make = _maker(make_policy, batched)
+    batched = "batch" in inspect.signature(make_policy).parameters
+
+    def make(dim: int, objectives: int, batch: tuple[int, ...]) -> Any:
+        return make_policy(dim, objectives, **({"batch": batch} if batched else {}))
+
     sizes = dict.fromkeys((dim or d, arms or K, objectives or M) for d, K, M in _SIZES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for d, K, M in sizes:
             first, again = (_play(make, [_arms(d, K, seed=2)], M, seed=3) for _ in range(2))
-            assert (first == again).all(), "the same seed gave different arms"
+            require((first == again).all(), "the same seed gave different arms")
             if batched:
                 stays = arms is not None or takes_arm(make(d, M, ()))
                 counts = [K if stays else 1 + (K + n) % 7 for n in range(40)]
@@ -72,23 +74,6 @@ def check_policy(
         for features in _odd_arms(dim or 4, arms):
             _play(make, [features], objectives or 2, seed=0)
         _play(make, [_arms(dim or 5, arms or 20, seed=1)], objectives or 3, seed=1, rounds=rounds)
-
-
-def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
-    """Return a function of dim, objectives and batch that makes a policy."""
-    signature = inspect.signature(make_policy)
-    if "batch" in signature.parameters:
-        return lambda dim, objectives, batch: make_policy(dim, objectives, batch=batch)
-    try:
-        signature.bind(1, 1)
-    except TypeError:
-        return make_policy
-    if batched:
-        raise ValueError(
-            "make_policy: expected a parameter batch (or batched=False, to check single learners), "
-            f"got {make_policy!r}"
-        )
-    return lambda dim, objectives, batch: make_policy(dim, objectives)
 
 
 def _check_batch(make_policy: Maker, dim: int, counts: list[int], objectives: int) -> None:
@@ -104,13 +89,14 @@ def _check_batch(make_policy: Maker, dim: int, counts: list[int], objectives: in
     for learner, (i, j) in enumerate(np.ndindex(2, 3)):
         offered = [features[i, 0] for features in offers]
         alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
-        assert (together[:, i, j] == alone).all(), (
+        require(
+            (together[:, i, j] == alone).all(),
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
-            f"(dim {dim}, {counts[0]} arms, {objectives} objectives)"
+            f"(dim {dim}, {counts[0]} arms, {objectives} objectives)",
         )
     single = _play(make_policy, [offer[0] for offer in offers], objectives, seed=4, batch=(1,))
     same = (single[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
-    assert same, "a batch of one chose other arms than no batch"
+    require(same, "a batch of one chose other arms than no batch")
 
 
 def _play(
@@ -151,16 +137,16 @@ def _play(
             array.flags.writeable = False
         policy.update(x, reward, **({"arm": chosen if batch else int(arm)} if by_arm else {}))
     same = all((now == then).all() for now, then in zip(frozen, offers, strict=True))
-    assert same, "the policy changed the features it was given"
+    require(same, "the policy changed the features it was given")
     return pulls
 
 
 def _check_arm(arm: object, arms: int, batch: tuple[int, ...]) -> None:
     chosen = np.asarray(arm)
-    assert chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}"
-    assert chosen.dtype.kind in "iu", f"select: expected integers, got {arm!r}"
+    require(chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}")
+    require(chosen.dtype.kind in "iu", f"select: expected integers, got {arm!r}")
     inside = ((chosen >= 0) & (chosen < arms)).all()
-    assert inside, f"select: expected an arm from 0 to {arms - 1}, got {arm!r}"
+    require(inside, f"select: expected an arm from 0 to {arms - 1}, got {arm!r}")
 
 
 def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:
