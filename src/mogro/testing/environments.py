@@ -62,8 +62,6 @@ def _checked(world: Environment) -> Instance:
     theta: Any = getattr(world, "theta", None)
     if theta is not None:
         _check_array(theta, (world.objectives, world.dim), "theta")
-        frozen = isinstance(theta, np.ndarray) and not theta.flags.writeable
-        require(frozen, "theta: expected a read-only array")
     try:
         return Instance(world)
     except ValueError as error:
