@@ -47,7 +47,7 @@ def compare(policies: Any, **options: Any) -> Comparison:
 @pytest.mark.parametrize(
     ("policies", "message"),
     [
-        ({}, r"policies: expected at least one"),
+        ({}, r"policies: expected a dict of name to policy class or function, got \{\}"),
         ([mogro.MOGRO], r"policies: expected a dict of name to policy class or function, got \["),
         (mogro.MOGRO, r"policies: expected a dict of name to policy class or function, got <class"),
         ({"a": Own, 1: Own}, r"policies: expected names that are strings, got 1"),

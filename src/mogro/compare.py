@@ -154,12 +154,10 @@ def _trace_path(folder: Path, name: str, arguments: object) -> Path:
 
 
 def _check_policies(policies: object) -> None:
-    if not isinstance(policies, Mapping):
+    if not isinstance(policies, Mapping) or not policies:
         raise ValueError(
             f"policies: expected a dict of name to policy class or function, got {policies!r}"
         )
-    if not policies:
-        raise ValueError("policies: expected at least one policy, got none")
     for name, make in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies: expected names that are strings, got {name!r}")

@@ -418,7 +418,7 @@ def test_contexts_may_ask_for_the_step() -> None:
         steps.append(step)
         return np.asarray(rng.normal(size=(4, 2)))
 
-    diagnosis = diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]
+    diagnosis = diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)
     assert diagnosis.arms == 4
     assert set(steps) >= set(range(100))
 
@@ -430,4 +430,4 @@ def test_a_number_of_arms_that_varies_is_refused_by_name() -> None:
     with pytest.raises(
         ValueError, match=r"features: expected the same number of arms .* \(2, 2\) and \(4, 2"
     ):
-        diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]
+        diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)

@@ -6,7 +6,8 @@ known, as a sample of it: the arms of n independent rounds, (n, K, d).
 """
 
 import inspect
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,11 +24,7 @@ _MIN_ROUNDS = 100
 SAMPLES = 20_000
 
 
-class Contexts(Protocol):
-    """Draws the arms of a round."""
-
-    def __call__(self, *, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
-        """Return features, (*batch, K, d) or broadcastable."""
+Contexts = Callable[..., Any]  # draws the arms of a round, see above
 
 
 def context_goodness(

@@ -124,9 +124,9 @@ def _corner_probability(
 
 def _mean_interval(terms: FloatArray) -> ConfidenceInterval:
     """Estimate the mean of terms >= 0, with an interval in their logarithm."""
-    if terms.size == 1:
-        return ConfidenceInterval(float(terms[0]), float(terms[0]), float(terms[0]))
     largest = float(terms.max())
+    if terms.size == 1:
+        return ConfidenceInterval(largest, largest, largest)
     if largest == 0:  # to rounding
         return ConfidenceInterval(0.0, 0.0, 3 / terms.size)  # the rule of three
     scaled = terms / largest
