@@ -89,7 +89,7 @@ def estimate_bound(
         "noise": diagnosis.noise,
         "dim": diagnosis.rank,
         "delta": 1 / T,
-        "feature_norm": diagnosis.goodness.scale,
+        "feature_norm": diagnosis.goodness.bound_norm,
     }
     kept = 3 * objectives / T
     if diagnosis.guarantees.phi is None:
@@ -100,14 +100,14 @@ def estimate_bound(
 
 
 def _applied(diagnosis: Diagnosis, initial_rounds: int | None) -> tuple[int, float]:
-    """Return T_0 and the increment of a theorem that applies, in units of the features."""
+    """Return T_0 and the increment of a theorem that applies."""
     guaranteed = diagnosis.guarantees
     start = guaranteed.initial_rounds if initial_rounds is None else initial_rounds
     if guaranteed.regret is None or guaranteed.increment is None:
         raise ValueError("diagnosis: expected one of a problem to which a theorem applies")
     if start is None:
         raise ValueError("initial_rounds: expected a number, because the diagnosis has none")
-    return start, guaranteed.increment * diagnosis.goodness.scale**2
+    return start, guaranteed.increment
 
 
 def _slow(diagnosis: Diagnosis, rounds: int, start: int, increment: float) -> float:
@@ -117,7 +117,7 @@ def _slow(diagnosis: Diagnosis, rounds: int, start: int, increment: float) -> fl
         initial_rounds=start,
         increment=increment,
         dim=diagnosis.rank,
-        feature_norm=diagnosis.goodness.scale,
+        feature_norm=diagnosis.goodness.bound_norm,
     )
 
 

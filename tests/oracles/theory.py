@@ -11,6 +11,12 @@ def distance(alpha: float, gamma: float) -> float:
     return sqrt(2 + 2 * alpha * sqrt(1 - gamma**2) - 2 * gamma * sqrt(1 - alpha**2))
 
 
+def distance_xmax(alpha: float, gamma: float, x: float) -> float:
+    return sqrt(
+        1 + (x / gamma) ** 2 + 2 * alpha * sqrt((x / gamma) ** 2 - 1) - 2 * sqrt(1 - alpha**2)
+    )
+
+
 def cap(lam: float, gamma: float) -> float:
     first = sqrt(lam**2 / 9 - lam**4 / 324) * gamma
     return first - (1 - lam**2 / 18) * sqrt(1 - gamma**2)
@@ -22,6 +28,16 @@ def cap_by_angles(lam: float, gamma: float) -> float:
 
 def distance_by_angles(alpha: float, gamma: float) -> float:
     return 2 * sin((asin(alpha) + acos(gamma)) / 2)
+
+
+def left_xmax(lam: float, alpha: float, gamma: float, x: float) -> float:
+    root = sqrt(
+        gamma**2
+        + x**2
+        + 2 * alpha * gamma * sqrt(x**2 - gamma**2)
+        - 2 * gamma**2 * sqrt(1 - alpha**2)
+    )
+    return lam * gamma**2 - 2 * x * root
 
 
 def threshold_rw(alpha: float, sigma: float, d: int, T: int) -> float:

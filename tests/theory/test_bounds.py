@@ -47,9 +47,10 @@ def test_regret_bounds_written_out(
     st.integers(2, 1000),
     st.integers(1, 100),
     st.floats(0.3, 3),
+    st.floats(0.3, 3),
 )
 def test_regret_bound_covers_the_sum_it_bounds(
-    slope: float, sigma: float, d: int, M: int, T: int, T0: int, L: float
+    slope: float, sigma: float, d: int, M: int, T: int, T0: int, xmax: float, L: float
 ) -> None:
     bound = regret_bound_random_weights(
         increment=slope,
@@ -58,16 +59,17 @@ def test_regret_bound_covers_the_sum_it_bounds(
         objectives=M,
         rounds=T,
         initial_rounds=T0,
+        feature_norm=xmax,
         parameter_norm=L,
     )
-    assert bound >= oracle.regret_rw_by_rounds(slope, sigma, d, M, T, T0, 1.0, L) * (1 - 1e-9)
+    assert bound >= oracle.regret_rw_by_rounds(slope, sigma, d, M, T, T0, xmax, L) * (1 - 1e-9)
 
 
 @given(slopes, sigmas, sizes, sizes, horizons, starts, st.floats(1.01, 3))
 def test_regret_bounds_are_monotone(
     slope: float, sigma: float, d: int, M: int, T: int, T0: int, more: float
 ) -> None:
-    def rw(slope: float, sigma: float, T: int, T0: int, L: float = 1.0) -> float:
+    def rw(slope: float, sigma: float, T: int, T0: int, xmax: float = 1.0) -> float:
         return regret_bound_random_weights(
             increment=slope,
             noise=sigma,
@@ -75,7 +77,7 @@ def test_regret_bounds_are_monotone(
             objectives=M,
             rounds=T,
             initial_rounds=T0,
-            parameter_norm=L,
+            feature_norm=xmax,
         )
 
     base = rw(slope, sigma, T, T0)
@@ -143,6 +145,24 @@ def test_fairness_bound_is_monotone_and_tends_to_psi() -> None:
     assert index(2000) == 0
 
 
+def test_fairness_with_feature_norm_is_a_change_of_units() -> None:
+    # Features c times as long, parameters, noise and slack as they were times c.
+    base: dict[str, Any] = {"psi": 0.2, "dim": 3, "objectives": 3, "rounds": 10**7}
+    one = fairness_bound(0.3, increment=0.1, noise=0.1, initial_rounds=50, **base)
+    two = fairness_bound(0.6, increment=0.4, noise=0.2, initial_rounds=50, feature_norm=2.0, **base)
+    assert two == pytest.approx(one)
+
+
+def test_regret_with_feature_norm_is_a_change_of_units() -> None:
+    base: dict[str, Any] = {"dim": 3, "objectives": 3, "rounds": 10**5, "initial_rounds": 50}
+    one = regret_bound_random_weights(increment=0.1, noise=0.1, **base)
+    two = regret_bound_random_weights(increment=0.4, noise=0.2, feature_norm=2.0, **base)
+    assert two == pytest.approx(2 * one)
+    one = regret_bound_round_robin(diversity_left=0.1, noise=0.1, **base)
+    two = regret_bound_round_robin(diversity_left=0.4, noise=0.2, feature_norm=2.0, **base)
+    assert two == pytest.approx(2 * one)
+
+
 @given(st.floats(0.05, 1), st.floats(0.1, 1), st.floats(0.01, 1), st.floats(0.01, 1))
 def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> None:
     gamma = 1 - (1 - share) * lam**2 / 18
@@ -163,22 +183,23 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
 @given(
     st.floats(0.05, 1),
     st.floats(0.1, 1),
+    st.floats(0.2, 5),
     st.floats(0.5, 2),
     st.floats(0.01, 1),
     st.floats(0.01, 1),
 )
 def test_stochastic_versions_for_other_norms(
-    lam: float, share: float, L: float, phi: float, q: float
+    lam: float, share: float, x: float, L: float, phi: float, q: float
 ) -> None:
-    norms: dict[str, Any] = {"parameter_norms": (L, L)}
+    norms: dict[str, Any] = {"feature_norm": x, "parameter_norms": (L, L)}
     needed = goodness_needed(lam * L**2, **norms)
-    gamma = needed + share * (1 - needed)
+    gamma = needed + share * (x - needed)
     alpha = radius_cap(lam * L**2, gamma, **norms)
     # Parameters of norm L: the lemma for norm 1, with alpha / L.
-    expected = lam - 2 * oracle.distance(alpha / L, gamma)
+    expected = oracle.left_xmax(lam, alpha / L, gamma, x)
     left = diversity_left(lam * L**2, alpha, gamma, **norms)
     inc = eigenvalue_increment(left, phi=phi, goodness_probability=q, objectives=3)
-    assert inc == pytest.approx(expected * q * phi * 3, rel=1e-4, abs=1e-8)
+    assert inc == pytest.approx(expected * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +213,7 @@ def test_stochastic_versions_for_other_norms(
         ({"objectives": 0}, "objectives"),
         ({"rounds": 0}, "rounds"),
         ({"initial_rounds": -1}, "initial_rounds"),
+        ({"feature_norm": math.inf}, "feature_norm"),
         ({"parameter_norm": 0.0}, "parameter_norm"),
     ],
 )

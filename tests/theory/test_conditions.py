@@ -70,15 +70,20 @@ def test_distance_bound_has_two_forms(alpha: float, gamma: float) -> None:
 def test_relaxed_distance_bounds(alpha: float, gamma: float, size: float) -> None:
     relaxed = distance_bound(size * alpha, gamma, smallest_norm=size)
     assert relaxed == pytest.approx(distance_bound(min(alpha, 1), gamma), abs=1e-6)
+    xmax = distance_bound(alpha, size * gamma, feature_norm=size)
+    assert xmax == pytest.approx(oracle.distance_xmax(alpha, gamma, 1), abs=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("smallest", [1.0, 0.5, 2.0])
+@pytest.mark.parametrize(("xmax", "smallest"), [(None, 1.0), (None, 0.5), (2.5, 1.0), (0.7, 2.0)])
 @pytest.mark.parametrize("dim", [2, 3, 6])
-def test_good_arms_are_as_near_as_the_lemma_says(smallest: float, dim: int) -> None:
+def test_good_arms_are_as_near_as_the_lemma_says(
+    xmax: float | None, smallest: float, dim: int
+) -> None:
     rng = np.random.default_rng(0)
-    closest, alpha, gamma = 0.0, 0.4 * smallest, 0.8
-    bound = distance_bound(alpha, gamma, smallest_norm=smallest)
+    longest, closest = xmax or 1.0, 0.0
+    alpha, gamma = 0.4 * smallest, 0.8 * longest
+    bound = distance_bound(alpha, gamma, feature_norm=xmax, smallest_norm=smallest)
     for _ in range(4000):
         theta = rng.standard_normal(dim)
         theta *= smallest * (1 + rng.random()) / np.linalg.norm(theta)
@@ -87,10 +92,11 @@ def test_good_arms_are_as_near_as_the_lemma_says(smallest: float, dim: int) -> N
         axis = estimate / np.linalg.norm(estimate)
         across = rng.standard_normal(dim)
         across -= (across @ axis) * axis
-        height = gamma + (1 - gamma) * rng.random() ** 3
-        width = math.sqrt(1 - height**2) * rng.random() ** 0.2
+        height = gamma + (longest - gamma) * rng.random() ** 3
+        width = math.sqrt(longest**2 - height**2) * rng.random() ** 0.2
         x = height * axis + width * across / np.linalg.norm(across)
-        closest = max(closest, float(np.linalg.norm(theta / np.linalg.norm(theta) - x)))
+        scaled = x if xmax is None else x / gamma
+        closest = max(closest, float(np.linalg.norm(theta / np.linalg.norm(theta) - scaled)))
     assert closest <= bound + 1e-12
     assert closest >= 0.7 * bound
 
@@ -117,46 +123,64 @@ def test_cap_vanishes_where_goodness_just_fails() -> None:
 
 
 @examples(60)
-@given(lambdas, st.floats(0.02, 1), st.floats(0.2, 1), st.floats(1, 3))
-def test_relaxed_version(lam: float, share: float, low: float, high: float) -> None:
-    norms, relative = (low, high), lam / high**2
-    needed = goodness_needed(lam, parameter_norms=norms)
-    assert needed == pytest.approx(1 - lam**2 / (8 * high**4))
-    gamma = needed + (1 - needed) * share
-    alpha = radius_cap(lam, gamma, parameter_norms=norms)
+@given(lambdas, st.floats(0.02, 1), st.floats(0.1, 10), st.floats(0.2, 1), st.floats(1, 3))
+def test_relaxed_versions(lam: float, share: float, xmax: float, low: float, high: float) -> None:
+    for feature_norm, norms in ((xmax, None), (None, (low, high)), (xmax, (low, high))):
+        largest = 1.0 if norms is None else high
+        smallest = 1.0 if norms is None else low
+        top = 1.0 if feature_norm is None else feature_norm
+        scaled = lam / largest**2
+        needed = goodness_needed(lam, feature_norm=feature_norm, parameter_norms=norms)
+        if feature_norm is None:
+            assert needed == pytest.approx(1 - lam**2 / (8 * high**4))
+        elif lam > 0.01:
+            written = xmax / scaled * math.sqrt(2 * math.sqrt(1 + scaled**2) - 2)
+            assert needed == pytest.approx(written, rel=1e-6)
+        gamma = needed + (top - needed) * share
+        alpha = radius_cap(lam, gamma, feature_norm=feature_norm, parameter_norms=norms)
 
-    def left(a: float, g: float) -> float:
-        return diversity_left(lam, a, g, parameter_norms=norms)
+        def left(
+            a: float,
+            g: float,
+            feature_norm: float | None = feature_norm,
+            norms: tuple[float, float] | None = norms,
+        ) -> float:
+            return diversity_left(lam, a, g, feature_norm=feature_norm, parameter_norms=norms)
 
-    # At the level needed nothing is left, above it alpha = 0 leaves something, the cap a third.
-    assert left(0.0, needed) == pytest.approx(0, abs=1e-6)
-    assert left(0.0, gamma) > 0
-    assert left(alpha, gamma) == pytest.approx(left(0.0, gamma) / 3, rel=1e-3, abs=1e-9)
-    written = relative - 2 * oracle.distance(alpha / low, gamma)
-    assert left(alpha, gamma) == pytest.approx(written, abs=1e-6)
+        # At the level needed nothing is left, above it alpha = 0 leaves something, the cap a third.
+        assert left(0.0, needed) == pytest.approx(0, abs=1e-6 * top**2)
+        assert left(0.0, gamma) > 0
+        assert left(alpha, gamma) == pytest.approx(left(0.0, gamma) / 3, rel=1e-3, abs=1e-9)
+        if feature_norm is not None:
+            written = oracle.left_xmax(scaled, alpha / smallest, gamma, xmax)
+            assert left(alpha, gamma) == pytest.approx(written, abs=1e-5 * xmax**2)
+        else:
+            written = scaled - 2 * oracle.distance(alpha / smallest, gamma)
+            assert left(alpha, gamma) == pytest.approx(written, abs=1e-6)
 
 
 @pytest.mark.parametrize("xmax", [0.5, 1.0, 3.0])
-def test_relaxed_lemma_holds_for_drawn_arms_in_units_of_their_norm(xmax: float) -> None:
+def test_relaxed_lemma_holds_for_drawn_arms(xmax: float) -> None:
     # Arms that are good for estimates within alpha of every objective: the smallest eigenvalue of
     # their mean outer product is at least what is left.
     rng = np.random.default_rng(2)
     theta = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    lam, norms = objective_diversity(theta * xmax), (xmax, xmax)
-    needed = goodness_needed(lam, parameter_norms=norms)
-    gamma = needed + 0.5 * (1 - needed)
-    alpha = radius_cap(lam, gamma, parameter_norms=norms)
-    left = diversity_left(lam, alpha, gamma, parameter_norms=norms)
+    lam = objective_diversity(theta)
+    needed = goodness_needed(lam, feature_norm=xmax)
+    gamma = needed + 0.5 * (xmax - needed)
+    alpha = radius_cap(lam, gamma, feature_norm=xmax)
+    left = diversity_left(lam, alpha, gamma, feature_norm=xmax)
     assert left > 0
     for _ in range(300):
         arms = []
         for parameter in theta:
-            turn = math.asin(alpha / xmax) * rng.uniform(-1, 1)
-            turn += math.acos(gamma) * rng.choice([-1, 1])
+            turn = math.asin(alpha) * rng.uniform(-1, 1) + math.acos(gamma / xmax) * rng.choice(
+                [-1, 1]
+            )
             cosine, sine = math.cos(turn), math.sin(turn)
             arms.append(xmax * np.array([[cosine, -sine], [sine, cosine]]) @ parameter)
         gram = sum(np.outer(x, x) for x in arms) / len(theta)
-        assert np.linalg.eigvalsh(gram)[0] >= xmax**2 * left
+        assert np.linalg.eigvalsh(gram)[0] >= left
 
 
 def test_increment() -> None:

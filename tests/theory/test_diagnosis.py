@@ -45,7 +45,7 @@ def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
     level = goodness_level(world.features, world.theta)
     assert found.goodness.diversity == pytest.approx(lam)
     assert found.goodness.level == pytest.approx(level)
-    assert found.assumptions[1].margin == pytest.approx(level - goodness_needed(lam))
+    assert found.assumptions[2].margin == pytest.approx(level - goodness_needed(lam))
     assert 0.4 < level < 0.95
     # Even perfect arms would need this threshold.
     perfect = threshold_random_weights(radius_cap(lam, 1.0), noise=0.1, dim=dim, rounds=1000)
@@ -134,14 +134,14 @@ def test_round_robin_has_its_own_bound_and_no_fairness() -> None:
 def test_other_norms_use_the_relaxed_versions() -> None:
     parameters = diagnose(circle(300), np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
     assert parameters.holds
-    assert parameters.goodness.version == "any norms"
+    assert parameters.goodness.version == "parameter norms"
     both = diagnose(3 * circle(300), np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
     assert both.holds
-    assert both.goodness.version == "any norms"
+    assert both.goodness.version == "all norms"
     # Arms half as long as allowed are as good as any, once x_max is taken as it is.
     short = diagnose(0.5 * circle(300), np.eye(2), noise=0.1, rounds=10**6)
     assert short.holds
-    assert short.goodness.version == "any norms"
+    assert short.goodness.version == "all norms"
     for found in (parameters, both, short):
         assert found.goodness.diversity_left is not None
         assert found.goodness.diversity_left > 0
@@ -313,7 +313,7 @@ def test_contexts_of_other_norms_use_the_relaxed_versions() -> None:
         return np.asarray(5 * world.contexts(rng=rng, batch=batch))
 
     found = diagnose(larger, np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
-    assert found.goodness.version == "any norms"
+    assert found.goodness.version == "all norms"
     assert found.holds
     assert found.guarantees.increment is not None
     assert found.guarantees.increment > 0

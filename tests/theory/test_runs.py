@@ -118,14 +118,13 @@ def test_the_stochastic_corollary_beside_runs() -> None:
 def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     """Uniform arms in a ball of any radius: q_gamma is known, so the bound is a bound."""
     rounds, noise, arms = 2000, 0.001, 200
-    theta, gamma = size * np.eye(2), 0.995  # in units in which arms are in the unit ball
-    lam = objective_diversity(theta)
-    norms: dict[str, Any] = {} if size == 1 else {"parameter_norms": (size, size)}
+    lam, gamma = objective_diversity(np.eye(2)), 0.995 * size
+    norms: dict[str, Any] = {} if size == 1 else {"feature_norm": size}
     alpha = radius_cap(lam, gamma, **norms)
     increment = eigenvalue_increment(
         diversity_left(lam, alpha, gamma, **norms),
-        phi=regularity(theta, 1.0, epsilon=alpha / 2).phi.low,
-        goodness_probability=uniform_ball_goodness(gamma, dim=2, arms=arms),
+        phi=regularity(np.eye(2), 1.0, epsilon=alpha / 2).phi.low,
+        goodness_probability=uniform_ball_goodness(gamma / size, dim=2, arms=arms),
         objectives=2,
     )
     given: dict[str, Any] = {
@@ -135,8 +134,9 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
         "objectives": 2,
         "rounds": rounds,
         "initial_rounds": 100,
+        **norms,
     }
-    threshold = size**2 * threshold_random_weights(alpha, noise=noise, dim=2, rounds=rounds)
+    threshold = threshold_random_weights(alpha, noise=noise, dim=2, rounds=rounds, **norms)
 
     ball = VaryingContexts(np.eye(2), arms=arms, noise=noise)
 
@@ -146,9 +146,7 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     world = DrawnArms(np.eye(2), draw, arms=arms, noise=noise)
     make = partial(mogro.MOGRO, threshold=threshold, exploration=mogro.Uniform())
     trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
-    assert trace.effective_regret[-1].mean() <= regret_bound_random_weights(
-        parameter_norm=size, **given
-    )
+    assert trace.effective_regret[-1].mean() <= regret_bound_random_weights(**given)
     fair = fairness_bound(0.5, psi=0.1, **given)
     assert 0 <= fair <= 0.1
 

@@ -29,21 +29,26 @@ def test_thresholds_of_both_variants(alpha: float, sigma: float, d: int, T: int)
     assert rr <= rw
 
 
-@given(radii, sigmas, dims, horizons, st.floats(1e-9, 0.5))
-def test_general_threshold(a: float, sigma: float, d: int, T: int, delta: float) -> None:
-    found = eigenvalue_threshold(radius=a, noise=sigma, dim=d, rounds=T, delta=delta)
-    assert found == pytest.approx(oracle.threshold(a, delta, sigma, d, T, 1.0), rel=1e-9)
+@given(radii, sigmas, dims, horizons, st.floats(1e-9, 0.5), st.floats(0.1, 10))
+def test_general_threshold(
+    a: float, sigma: float, d: int, T: int, delta: float, xmax: float
+) -> None:
+    found = eigenvalue_threshold(
+        radius=a, noise=sigma, dim=d, rounds=T, delta=delta, feature_norm=xmax
+    )
+    assert found == pytest.approx(oracle.threshold(a, delta, sigma, d, T, xmax), rel=1e-9)
 
 
 @given(radii, sigmas, dims, st.integers(1, 10**6), st.floats(1.01, 5))
 def test_threshold_is_monotone(alpha: float, sigma: float, d: int, T: int, more: float) -> None:
-    def threshold(alpha: float, sigma: float, T: int) -> float:
-        return threshold_random_weights(alpha, noise=sigma, dim=d, rounds=T)
+    def threshold(alpha: float, sigma: float, T: int, xmax: float = 1.0) -> float:
+        return threshold_random_weights(alpha, noise=sigma, dim=d, rounds=T, feature_norm=xmax)
 
     base = threshold(alpha, sigma, T)
     assert threshold(alpha, sigma, math.ceil(more * T)) >= base
     assert threshold(alpha, sigma * more, T) >= base
     assert threshold(alpha / more, sigma, T) >= base
+    assert threshold(alpha, sigma, T, more) >= base
 
 
 def test_second_branch_is_at_least_one() -> None:
@@ -118,6 +123,7 @@ def test_initial_rounds_in_a_subspace() -> None:
         ({"rounds": 10.5}, "rounds"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 2.0}, "delta"),
+        ({"feature_norm": 0.0}, "feature_norm"),
     ],
 )
 def test_refusals(changed: dict[str, float], name: str) -> None:

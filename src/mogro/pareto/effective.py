@@ -190,9 +190,9 @@ def effective_front(means: ArrayLike) -> BoolArray:
     points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
     result = pareto_front(flat)
-    if flat.shape[2] > 1:
-        units = -np.frexp(np.ptp(flat, axis=1))[1]  # scale objectives to about the range 1
-        result[result] = _undominated_by_mixtures(units, *_gather_members(flat, result))
+    result[result] = undominated_by_mixtures(
+        *_gather_members(flat, result), units=power_of_two_units(flat)
+    )
     return result.reshape(points.shape[:-1])
 
 
@@ -205,15 +205,16 @@ def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntA
     return np.take_along_axis(flat, order[:, :, None], axis=1), problem, index
 
 
-def _undominated_by_mixtures(
-    units: IntArray, flat: FloatArray, problem: IntArray, arm: IntArray
+def undominated_by_mixtures(
+    flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray
 ) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front.
 
     Most are clearly best under some of a few weights. Each of the others has a game against the
     differences from it, all brought to one size, so that no rival is too far away to be judged.
-    ``units`` are powers of two, (P, M).
     """
+    if flat.shape[2] == 1:
+        return np.ones(len(arm), dtype=bool)
     result = _clearly_best(flat, units, problem, arm)
     indices = np.flatnonzero(~result)
     step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
@@ -221,6 +222,11 @@ def _undominated_by_mixtures(
         some = indices[i : i + step]
         result[some] = _undominated_in_games(flat, units, problem[some], arm[some])
     return result
+
+
+def power_of_two_units(flat: FloatArray) -> IntArray:
+    """Return the powers of two (P, M) that scale objectives to about the range 1."""
+    return np.asarray(-np.frexp(np.ptp(flat, axis=1))[1])
 
 
 def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray) -> BoolArray:

@@ -4,9 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import BoolArray, IntArray
-from mogro.pareto.dominance import front
-from mogro.pareto.effective import effective_front
+from mogro._validation import IntArray
+from mogro.pareto._arguments import read_means
+from mogro.pareto.dominance import pareto_front
+from mogro.pareto.effective import effective_front, power_of_two_units, undominated_by_mixtures
+
+_TRIES = 32  # members of a Pareto front that are tried before an effective front is built
 
 
 def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
@@ -32,13 +35,28 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     >>> int(random_member([[0.0, 0.0], [1.0, 2.0]], rng=np.random.default_rng(0)))
     1
     """
-    return _draw(front(means), rng)
+    points = read_means(means)
+    keys = rng.random(points.shape[:-1])
+    return np.asarray(np.where(pareto_front(points), keys, 2.0).argmin(-1))
 
 
 def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """Return an arm of the effective Pareto front of each problem, every member equally likely.
 
-    Parameters and keys are those of :func:`random_member`.
+    The members of the Pareto front are tried in the order of random keys, as in
+    :func:`random_member`, until no mixture dominates one. Usually a few tests find the draw, where
+    the whole effective front would need one for each member; if many fail, it is built after all.
+
+    Parameters
+    ----------
+    means
+        (..., K, M), all objectives maximised.
+    rng
+        A generator, or streams whose batch is the leading axes of ``means``.
+
+    Returns
+    -------
+    Integers of shape (...).
 
     Examples
     --------
@@ -48,9 +66,22 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     >>> sorted({int(random_effective_member(means, rng=rng)) for _ in range(50)})
     [0, 2]
     """
-    return _draw(effective_front(means), rng)
-
-
-def _draw(members: BoolArray, rng: Rng) -> IntArray:
-    """Return the member with the smallest random key."""
-    return np.asarray(np.where(members, rng.random(members.shape), 2.0).argmin(-1))
+    points = read_means(means)
+    flat = points.reshape(-1, *points.shape[-2:])
+    front, units = pareto_front(flat), power_of_two_units(flat)
+    keys = np.where(front, rng.random(points.shape[:-1]).reshape(front.shape), 2.0)
+    order = keys.argsort(axis=1, kind="stable")[:, : int(front.sum(axis=1).max())]
+    tried = np.take_along_axis(flat, order[:, :, None], axis=1)
+    index = np.zeros(len(flat), dtype=np.int64)
+    undecided = np.arange(len(flat))
+    for _ in range(_TRIES):
+        member = undominated_by_mixtures(
+            tried[undecided], np.arange(len(undecided)), index[undecided], units=units[undecided]
+        )
+        undecided = undecided[~member]
+        if not len(undecided):
+            break
+        index[undecided] += 1
+    for i in undecided:
+        index[i] = effective_front(tried[i]).argmax()
+    return order[np.arange(len(flat)), index].reshape(points.shape[:-2])

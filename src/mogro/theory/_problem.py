@@ -44,12 +44,12 @@ def read_parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
 
 
 def _representable(vectors: FloatArray, name: str) -> None:
-    """Refuse vectors whose squares overflow or vanish."""
+    """Refuse vectors whose squares, and squares of these, overflow or vanish."""
     largest = np.abs(vectors).max(axis=1)
-    off = (largest > HUGE**2) | ((largest < HUGE**-2) & (largest > 0))
+    off = (largest > HUGE) | ((largest < 1 / HUGE) & (largest > 0))
     if off.any():
         raise ValueError(
-            f"{name}: expected absolute values between {HUGE**-2:g} and {HUGE**2:g}, "
+            f"{name}: expected absolute values between {1 / HUGE:g} and {HUGE:g}, "
             f"got {largest[off][0]:g}; choose other units"
         )
 
@@ -64,9 +64,16 @@ def read_norms(value: tuple[float, float] | None) -> tuple[float, float]:
     return smallest, real(value[1], "parameter_norms", minimum=smallest)
 
 
-def read_run(noise: object, dim: object, rounds: object) -> tuple[float, int, int]:
-    """Return sigma, d and T, which every bound needs, checked."""
-    return between(noise, "noise", 0, HUGE), count(dim, "dim"), read_rounds(rounds)
+def read_run(
+    noise: object, dim: object, rounds: object, feature_norm: object = 1.0
+) -> tuple[float, int, int, float]:
+    """Return sigma, d, T and x_max, which every bound needs, checked."""
+    return (
+        between(noise, "noise", 0, HUGE),
+        count(dim, "dim"),
+        read_rounds(rounds),
+        between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
+    )
 
 
 def read_rounds(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:

@@ -3,9 +3,8 @@
 All theorems assume what the theorems assume: sub-Gaussian noise, features and parameters within
 their norms, objectives that span the space, and arms that are gamma-good with radius alpha for a
 gamma above :func:`goodness_needed`; and a run of MOGRO with the threshold of that theorem, so that
-``initial_rounds`` is the T_0 of that threshold. ``parameter_norm`` (L) extends them as the appendix
-says; at 1 they are the theorems as stated. Features are in the unit ball: in other units, divide
-them by their largest norm and multiply the parameters by it.
+``initial_rounds`` is the T_0 of that threshold. ``feature_norm`` (x_max) and ``parameter_norm`` (L)
+extend them as the appendix says; at 1 they are the theorems as stated.
 """
 
 import math
@@ -22,12 +21,14 @@ def regret_bound_random_weights(
     objectives: int,
     rounds: int,
     initial_rounds: int,
+    feature_norm: float = 1.0,
     parameter_norm: float = 1.0,
 ) -> float:
     """Bound the effective Pareto regret of MOGRO-RW after T rounds.
 
     Theorem EPR: (16 sigma / lambda_inc) sqrt(2 d T log(d T)) + 4 T_0 + 6 M + 20 d / lambda_inc.
-    With L the terms without sigma have it as a factor.
+    With x_max and L: (16 sigma x_max^2 / lambda_inc) sqrt(2 d T log(d T))
+    + 2 x_max L (2 T_0 + 3 M + 10 d x_max^2 / lambda_inc).
 
     Parameters
     ----------
@@ -37,13 +38,13 @@ def regret_bound_random_weights(
         sigma, d, M, T.
     initial_rounds
         T_0, or a bound on it, for the threshold :func:`threshold_random_weights`.
-    parameter_norm
-        L.
+    feature_norm, parameter_norm
+        x_max and L.
 
     Returns
     -------
     float
-        The bound. No gap is larger than 2 L: a bound of 2 L T or more says nothing.
+        The bound. No gap is larger than 2 x_max L: a bound of 2 x_max L T or more says nothing.
 
     Examples
     --------
@@ -59,12 +60,12 @@ def regret_bound_random_weights(
     ...     increment=0.1, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
     28351
     """
-    sigma, d, T = check.read_run(noise, dim, rounds)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slope = real(increment, "increment", above=0)
     start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
-    learning = 16 * sigma / slope * math.sqrt(2 * d * T * math.log(d * T))
-    mistakes = 2 * start + 3 * count(objectives, "objectives") + 10 * d / slope
-    return learning + 2 * real(parameter_norm, "parameter_norm", above=0) * mistakes
+    learning = 16 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
+    mistakes = 2 * start + 3 * count(objectives, "objectives") + 10 * d * xmax**2 / slope
+    return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
 
 
 def regret_bound_round_robin(
@@ -75,12 +76,13 @@ def regret_bound_round_robin(
     objectives: int,
     rounds: int,
     initial_rounds: int,
+    feature_norm: float = 1.0,
     parameter_norm: float = 1.0,
 ) -> float:
     """Bound the effective Pareto regret of MOGRO-RR after T rounds.
 
-    Corollary EPR_rr: (8 sigma / lambda') sqrt(2 d T log(d T)) + 4 T_0 + 10 M. With L the terms
-    without sigma have it as a factor.
+    Corollary EPR_rr: (8 sigma / lambda') sqrt(2 d T log(d T)) + 4 T_0 + 10 M. With x_max and L:
+    (8 sigma x_max^2 / lambda') sqrt(2 d T log(d T)) + 2 x_max L (2 T_0 + 5 M).
 
     Parameters
     ----------
@@ -90,8 +92,8 @@ def regret_bound_round_robin(
         sigma, d, M, T.
     initial_rounds
         T_0, or a bound on it, for the threshold :func:`threshold_round_robin`.
-    parameter_norm
-        L.
+    feature_norm, parameter_norm
+        x_max and L.
 
     Examples
     --------
@@ -104,12 +106,12 @@ def regret_bound_round_robin(
     ...     diversity_left=0.25, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
     5640
     """
-    sigma, d, T = check.read_run(noise, dim, rounds)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slope = real(diversity_left, "diversity_left", above=0)
     start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
-    learning = 8 * sigma / slope * math.sqrt(2 * d * T * math.log(d * T))
+    learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
-    return learning + 2 * real(parameter_norm, "parameter_norm", above=0) * mistakes
+    return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
 
 
 def fairness_bound(
@@ -122,23 +124,25 @@ def fairness_bound(
     objectives: int,
     rounds: int,
     initial_rounds: int,
+    feature_norm: float = 1.0,
 ) -> float:
     """Bound the effective Pareto fairness index of MOGRO-RW from below.
 
     Theorem EPF: psi (T - T_eps) / T (1 - 3 M / T - d exp(-lambda_inc (T_eps - T_0) / 10)) with
-    T_eps = max(floor(1152 sigma^2 d log(d T) / (lambda_inc^2 eps^2)) + T_0, 2 T_0).
+    T_eps = max(floor(1152 sigma^2 d log(d T) / (lambda_inc^2 eps^2)) + T_0, 2 T_0). With x_max,
+    sigma x_max^2 stands for sigma in T_eps and 10 x_max^2 for 10.
 
     Parameters
     ----------
     epsilon
         Slack of the fairness index, larger than 0.
     psi
-        Regularity index psi of the weights at epsilon / 3, see :func:`regularity`. Where that is an
-        estimate only, so is this bound.
+        Regularity index psi of the weights at epsilon / 3 (with x_max: epsilon / (3 x_max)), see
+        :func:`regularity`. Where that is an estimate only, so is this bound.
     increment
         lambda_inc > 0, :func:`eigenvalue_increment`.
-    noise, dim, objectives, rounds, initial_rounds
-        sigma, d, M, T, T_0.
+    noise, dim, objectives, rounds, initial_rounds, feature_norm
+        sigma, d, M, T, T_0, x_max.
 
     Returns
     -------
@@ -154,14 +158,14 @@ def fairness_bound(
     ...                      rounds=1000, initial_rounds=100), 6)
     0.079513
     """
-    sigma, d, T = check.read_run(noise, dim, rounds)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slack = real(epsilon, "epsilon", above=0)
     slope = real(increment, "increment", above=0)
     start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
     share = between(psi, "psi", 0, 1)
-    ratio = sigma / slope / slack
+    ratio = sigma * xmax**2 / slope / slack
     wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
     settled = max(math.floor(wait) + start, 2 * start)
     missed = 3 * count(objectives, "objectives") / T
-    missed += d * math.exp(-slope * (settled - start) / 10)
+    missed += d * math.exp(-slope * (settled - start) / (10 * xmax**2))
     return share * max(0.0, (T - settled) / T) * max(0.0, 1 - missed)

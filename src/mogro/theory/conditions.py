@@ -1,18 +1,27 @@
 """The constants in the conditions: lambda, the distance bound, the cap on alpha, what is left.
 
-Features are in the unit ball. Where they are not, divide them by their largest norm and multiply
-the parameters by it, which changes no reward. Each constant exists in two versions, chosen by what
-is given: the theorems', for parameters of norm 1, and the appendix's "relaxed" one for
-``parameter_norms`` (l, L), the smallest and the largest norm of the parameters.
+Each exists in four versions (the theorems' and the appendix's "relaxed" ones), chosen by what is
+given. ``feature_norm`` is x_max, a bound on the feature norms; ``parameter_norms`` is (l, L),
+bounds on the parameter norms. Without them the theorems' own assumption holds: features in the unit
+ball, parameters of norm 1. With ``feature_norm`` the lemma compares x / gamma with the parameter,
+so even at ``feature_norm=1`` its constants differ from the theorems'.
 """
 
 import math
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import between, count, real
 from mogro.theory._problem import read_norms, read_parameters, span_coordinates
+
+
+class Norms(TypedDict):
+    """Bounds on norms; those that are given choose the version."""
+
+    feature_norm: float | None
+    parameter_norms: tuple[float, float] | None
 
 
 def objective_diversity(theta: ArrayLike, *, features: ArrayLike | None = None) -> float:
@@ -53,17 +62,23 @@ def objective_diversity(theta: ArrayLike, *, features: ArrayLike | None = None) 
     return float(singular[-1] ** 2 / len(array))
 
 
-def goodness_needed(lam: float, *, parameter_norms: tuple[float, float] | None = None) -> float:
+def goodness_needed(
+    lam: float,
+    *,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
+) -> float:
     """Return the level that gamma has to exceed for the theory to apply.
 
-    Assumption Good: 1 - lambda^2 / 18. With (l, L): 1 - lambda^2 / (8 L^4).
+    Assumption Good: 1 - lambda^2 / 18. With (l, L): 1 - lambda^2 / (8 L^4). With x_max:
+    (x_max / lambda) sqrt(2 sqrt(1 + lambda^2) - 2). With both: the last, with lambda / L^2.
 
     Parameters
     ----------
     lam
         :func:`objective_diversity`, larger than 0.
-    parameter_norms
-        (l, L), see the module.
+    feature_norm, parameter_norms
+        x_max and (l, L), see the module.
 
     Examples
     --------
@@ -71,11 +86,22 @@ def goodness_needed(lam: float, *, parameter_norms: tuple[float, float] | None =
     0.986111...
     >>> goodness_needed(0.5, parameter_norms=(1.0, 1.0))  # 1 - 0.25 / 8
     0.96875
+    >>> goodness_needed(0.75, feature_norm=2.0)  # (2 / 0.75) sqrt(2 * 1.25 - 2)
+    1.885618...
     """
-    return 1 - _relative(lam, parameter_norms) ** 2 / (18 if parameter_norms is None else 8)
+    lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
+    if xmax is not None:
+        return xmax * math.sqrt(2 / (1 + math.hypot(1, scaled)))
+    return 1 - scaled**2 / (18 if parameter_norms is None else 8)
 
 
-def distance_bound(alpha: float, gamma: float, *, smallest_norm: float = 1.0) -> float:
+def distance_bound(
+    alpha: float,
+    gamma: float,
+    *,
+    feature_norm: float | None = None,
+    smallest_norm: float = 1.0,
+) -> float:
     """Bound the distance between a parameter and a good arm for an estimate of it.
 
     Lemma dist_good_arm: if |estimate - theta| <= alpha, |theta| = 1 and the arm x in the unit
@@ -88,7 +114,9 @@ def distance_bound(alpha: float, gamma: float, *, smallest_norm: float = 1.0) ->
     alpha
         Radius, 0 <= alpha <= ``smallest_norm``.
     gamma
-        Goodness, 0 < gamma <= 1.
+        Goodness, 0 < gamma <= 1 (or <= ``feature_norm``).
+    feature_norm
+        x_max: then the bound is on |theta / |theta| - x / gamma| (Lemma dist_good_arm_release_x).
     smallest_norm
         l, if |theta| >= l: then the bound is on |theta / |theta| - x|, with alpha / l for alpha.
 
@@ -100,25 +128,37 @@ def distance_bound(alpha: float, gamma: float, *, smallest_norm: float = 1.0) ->
     1.0
     >>> distance_bound(0.0, 1.0)
     0.0
+    >>> distance_bound(0.0, 3.0, feature_norm=5.0)  # sqrt((5/3)^2 - 1)
+    1.333333...
     """
     smallest = real(smallest_norm, "smallest_norm", above=0)
     angle = math.asin(between(alpha, "alpha", 0, smallest) / smallest)
-    return 2 * math.sin((angle + math.acos(between(gamma, "gamma", 0, 1, closed="(]"))) / 2)
+    if feature_norm is None:
+        total = angle + math.acos(between(gamma, "gamma", 0, 1, closed="(]"))
+        return 2 * math.sin(total / 2)
+    xmax = real(feature_norm, "feature_norm", above=0)
+    ratio = xmax / between(gamma, "gamma", 0, xmax, closed="(]")
+    total = angle + math.acos(1 / ratio)
+    return math.hypot(ratio - 1, 2 * math.sqrt(ratio) * math.sin(total / 2))
 
 
 def radius_cap(
-    lam: float, gamma: float, *, parameter_norms: tuple[float, float] | None = None
+    lam: float,
+    gamma: float,
+    *,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
 ) -> float:
     """Return the largest radius alpha that the theory uses, however good the arms are.
 
     psi(lambda, gamma) = sqrt(lambda^2/9 - lambda^4/324) gamma - (1 - lambda^2/18) sqrt(1-gamma^2)
     = sin(2 arcsin(lambda / 6) - arccos gamma); a larger alpha is replaced by it, so that
-    :func:`diversity_left` stays at least lambda / 3. For the relaxed version the appendix
+    :func:`diversity_left` stays at least lambda / 3. For the relaxed versions the appendix
     states no cap; there it is the radius that leaves a third of what alpha = 0 would leave.
 
     Parameters
     ----------
-    lam, parameter_norms
+    lam, feature_norm, parameter_norms
         As in :func:`goodness_needed`.
     gamma
         Goodness, larger than :func:`goodness_needed`, where the cap is 0 and thresholds would be
@@ -135,29 +175,43 @@ def radius_cap(
         ...
     ValueError: gamma: expected a number in (0.986111, 1], got 0.9
     """
-    needed = goodness_needed(lam, parameter_norms=parameter_norms)
-    if gamma != 1:  # where lambda is so small that the level needed is rounded to 1
-        gamma = between(gamma, "gamma", needed, 1, closed="(]")
-    relative = _relative(lam, parameter_norms)
-    kept = relative
-    if parameter_norms is not None:
-        kept = diversity_left(lam, 0.0, gamma, parameter_norms=parameter_norms)
-    total = 2 * math.asin((relative - kept / 3) / 4) - math.acos(gamma)
-    return max(0.0, read_norms(parameter_norms)[0] * math.sin(total))
+    norms: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
+    needed = goodness_needed(lam, **norms)
+    lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
+    top = 1.0 if xmax is None else xmax
+    if gamma != top:  # where lambda is so small that the level needed is rounded to the top
+        gamma = between(gamma, "gamma", needed, top, closed="(]")
+    smallest = read_norms(parameter_norms)[0]
+    third = lam / 3
+    if xmax is not None or parameter_norms is not None:
+        third = diversity_left(lam, 0.0, gamma, **norms) / 3
+    if xmax is None:
+        total = 2 * math.asin(min(1.0, (scaled - third) / 4))
+        return max(0.0, smallest * math.sin(total - math.acos(gamma)))
+    # |theta - x / gamma| = reach, solved for the angle between theta and x.
+    ratio = xmax / gamma
+    reach = (scaled * gamma**2 - third) / (2 * xmax * gamma)
+    half = math.sqrt(max(0.0, reach**2 - (ratio - 1) ** 2) / ratio) / 2
+    return max(0.0, smallest * math.sin(2 * math.asin(min(1.0, half)) - math.acos(1 / ratio)))
 
 
 def diversity_left(
-    lam: float, alpha: float, gamma: float, *, parameter_norms: tuple[float, float] | None = None
+    lam: float,
+    alpha: float,
+    gamma: float,
+    *,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
 ) -> float:
     """Return lambda', what is left of lambda when good arms stand in for the parameters.
 
-    lambda' = lambda - 2 D with the :func:`distance_bound` D; with (l, L) lambda / L^2 for lambda.
-    A cycle of MOGRO-RR raises the smallest eigenvalue by at least M lambda' (Lemma
-    mineigen_onecycle).
+    lambda' = lambda - 2 D with the :func:`distance_bound` D; with (l, L) lambda / L^2 for lambda;
+    with x_max lambda gamma^2 / L^2 - 2 x_max gamma D. A cycle of MOGRO-RR raises the smallest
+    eigenvalue by at least M lambda' (Lemma mineigen_onecycle).
 
     Parameters
     ----------
-    lam, parameter_norms
+    lam, feature_norm, parameter_norms
         As in :func:`goodness_needed`.
     alpha, gamma
         Radius and goodness.
@@ -176,9 +230,12 @@ def diversity_left(
     >>> round(diversity_left(0.5, cap, 0.999), 9)  # a third
     0.166666667
     """
+    lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
     smallest = read_norms(parameter_norms)[0]
-    distance = distance_bound(alpha, gamma, smallest_norm=smallest)
-    return _relative(lam, parameter_norms) - 2 * distance
+    distance = distance_bound(alpha, gamma, feature_norm=xmax, smallest_norm=smallest)
+    if xmax is None:
+        return scaled - 2 * distance
+    return scaled * gamma**2 - 2 * xmax * gamma * distance
 
 
 def eigenvalue_increment(
@@ -218,10 +275,13 @@ def eigenvalue_increment(
     return real(diversity, "diversity") * share * chance * count(objectives, "objectives")
 
 
-def _relative(lam: object, parameter_norms: tuple[float, float] | None) -> float:
-    """Return lambda / L^2, checked."""
-    square = read_norms(parameter_norms)[1] ** 2
+def _scales(
+    lam: object, feature_norm: object, parameter_norms: tuple[float, float] | None
+) -> tuple[float, float, float | None]:
+    """Return lambda, lambda / L^2 and x_max, checked."""
+    _, largest = read_norms(parameter_norms)
     checked = real(lam, "lam", above=0)
-    if checked > square * (1 + 1e-9):
-        raise ValueError(f"lam: expected at most the squared norm {square:g}, got {lam!r}")
-    return checked / square
+    if checked > largest**2 * (1 + 1e-9):
+        raise ValueError(f"lam: expected at most the squared norm {largest**2:g}, got {lam!r}")
+    xmax = None if feature_norm is None else real(feature_norm, "feature_norm", above=0)
+    return checked, checked / largest**2, xmax

@@ -13,7 +13,7 @@ from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory._problem import Problem, span_coordinates
 from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
-from mogro.theory.goodness import Goodness, measure_goodness
+from mogro.theory.goodness import UNIT_SLACK, Goodness, measure_goodness
 from mogro.theory.guarantees import Guarantees, collect_guarantees
 
 _WIDTH, _INDENT = 92, 18
@@ -168,10 +168,10 @@ def diagnose(
     -------
     Diagnosis
         Where the theorems' norms (features up to 1, parameters of exactly 1) are not met, or
-        their goodness, the relaxed version of the appendix is tried as well, with features in
-        units of their largest norm. Bounds use the lower end of the 95% interval of the regularity
-        index, and for contexts that of q_gamma as well: there they are estimates, since a worse
-        direction may have been missed, and since the paper bounds T_0 for fixed arms only.
+        their goodness, the relaxed versions of the appendix are tried as well. Bounds use the
+        lower end of the 95% interval of the regularity index, and for contexts that of q_gamma as
+        well: there they are estimates, since a worse direction may have been missed, and since
+        the paper bounds T_0 for fixed arms only.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def diagnose(
     >>> diagnosis = diagnose([[1.0, 0.0], [0.6, 0.6]], np.eye(2), noise=0.1, rounds=1000)
     >>> [assumption.name for assumption in diagnosis.assumptions if not assumption.holds]
     ['good arms']
-    >>> diagnosis.assumptions[1].margin  # best level 0.6, needed 0.986
+    >>> diagnosis.assumptions[2].margin  # best level 0.6, needed 0.986
     -0.386...
 
     Five arms a round, uniform in the disc:
@@ -264,12 +264,21 @@ def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
 
 def _assumptions(theta: FloatArray, good: Goodness, *, apart: bool) -> tuple[Assumption, ...]:
     """Say which assumptions of the theory hold; random weights need objectives to be apart."""
-    rank = np.linalg.matrix_rank(theta)
+    off = max(good.feature_norm - 1, good.largest_norm - 1, 1 - good.smallest_norm)
+    bounded = off <= UNIT_SLACK or good.version != "theorem"
+    needed, rank = good.needed, np.linalg.matrix_rank(theta)
+    norms = (
+        f"feature norms up to {good.feature_norm:.4g}, parameter norms {good.smallest_norm:.4g} to "
+        f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
+    )
     span = f"{len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
-    level = f"best level gamma {good.level:.6g}, needed above 1 - {1 - good.needed:.3g}"
+    level = f"best level gamma {good.level:.6g}, needed above 1 - {1 - needed:.3g}"
+    if needed > 1:
+        level = f"best level gamma {good.level:.6g}, needed above {needed:.6g}"
     assumptions = [
+        Assumption("bounded", bounded, -max(0.0, off), norms),
         Assumption("objectives span", good.diversity > 0, good.diversity, span),
-        Assumption("good arms", good.alpha is not None, good.level - good.needed, level),
+        Assumption("good arms", good.alpha is not None, good.level - needed, level),
     ]
     if apart and (least := good.separation) is not None:
         words = f"two objectives at distance {least:.4g}, which the radius must not exceed"

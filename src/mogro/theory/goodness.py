@@ -7,6 +7,7 @@ of them has x . beta >= gamma |beta| (Definition goodness; alpha < |theta_m|).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray, between
 from mogro.theory._problem import read_problem
 from mogro.theory.conditions import (
+    Norms,
     diversity_left,
     goodness_needed,
     objective_diversity,
@@ -22,7 +24,7 @@ from mogro.theory.conditions import (
 )
 from mogro.theory.contexts import measure_rounds
 
-_UNIT_SLACK = 1e-9  # norms within this of 1 are 1
+UNIT_SLACK = 1e-9  # norms within this of 1 are 1
 # Of contexts: where between the level needed and a perfect one. A higher gamma is reached less
 # often, but alpha is larger; for M = d and arms in all directions, q_gamma alpha^(M - 1), on which
 # the bounds depend, is largest here.
@@ -168,11 +170,6 @@ class Goodness:
 
     Attributes
     ----------
-    version
-        Which lemma was used: "theorem", or "any norms", the relaxed one.
-    scale
-        What features were divided by, and parameters multiplied with: x_max for any norms, 1 for
-        the theorem. All numbers below are in these units, but for the norms.
     diversity
         lambda.
     level
@@ -180,6 +177,8 @@ class Goodness:
         an arm of the sampled rounds reached in the worst direction found.
     needed
         What the level has to exceed.
+    version
+        Which lemma that is: "theorem", "parameter norms", or "all norms" (the relaxed ones).
     separation
         Least distance of two objectives, None for one. Random weights need alpha not to exceed
         it, for the proof adds over the events that the weights come near each objective.
@@ -202,11 +201,10 @@ class Goodness:
         an estimate; None for fixed arms.
     """
 
-    version: str
-    scale: float
     diversity: float
     level: float
     needed: float
+    version: str
     separation: float | None
     feature_norm: float
     smallest_norm: float
@@ -217,52 +215,56 @@ class Goodness:
     diversity_left: float | None = None
     probability: ConfidenceInterval | None = None
 
+    @property
+    def bound_norm(self) -> float:
+        """The x_max that the bounds take, which is 1 unless the version is the one with x_max."""
+        return self.feature_norm if self.version == "all norms" else 1.0
+
 
 def measure_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
-    """Measure arms (K, d), or rounds (n, K, d), by the theorem's lemma, or else by the relaxed one.
+    """Measure arms (K, d), or rounds (n, K, d), by the theorem's lemma, or else by a relaxed one.
 
     If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
     """
-    longest, norms = float(np.linalg.norm(features, axis=-1).max()), np.linalg.norm(theta, axis=1)
-    good = None
-    if longest <= 1 + _UNIT_SLACK and np.abs(norms - 1).max() <= _UNIT_SLACK:
-        good = _measure(features, theta, scale=1.0, relaxed=False, apart=apart)
-        if good.alpha is not None:
-            return good
-    relaxed = _measure(features, theta, scale=longest, relaxed=True, apart=apart)
-    return relaxed if good is None or relaxed.alpha is not None else good
-
-
-def _measure(
-    features: FloatArray, theta: FloatArray, *, scale: float, relaxed: bool, apart: bool
-) -> Goodness:
-    """Return what one version of the lemma says, for features over a scale."""
-    features, theta, norms = features / scale, theta * scale, np.linalg.norm(theta, axis=1)
+    norms = np.linalg.norm(theta, axis=1)
     distances = np.linalg.norm(theta[:, None] - theta, axis=-1)[~np.eye(len(theta), dtype=bool)]
-    good = Goodness(
-        version="any norms" if relaxed else "theorem",
-        scale=scale,
+    sizes = Goodness(
         diversity=objective_diversity(theta),
         level=goodness_level(features, theta) if features.ndim == 2 else 0.0,
-        needed=1.0,
+        needed=0.0,
+        version="",
         separation=float(distances.min()) if len(distances) else None,
-        feature_norm=float(np.linalg.norm(features, axis=-1).max()) * scale,
+        feature_norm=float(np.linalg.norm(features, axis=-1).max()),
         smallest_norm=float(norms.min()),
         largest_norm=float(norms.max()),
     )
-    if not (lam := good.diversity):
-        return good
-    bounds = (good.smallest_norm * scale, good.largest_norm * scale) if relaxed else None
+    measured = (_measure(features, theta, sizes, apart, *each) for each in _versions(sizes).items())
+    first = next(measured)
+    return next((good for good in chain([first], measured) if good.alpha is not None), first)
+
+
+def _measure(
+    features: FloatArray,
+    theta: FloatArray,
+    sizes: Goodness,
+    apart: bool,
+    version: str,
+    norms: Norms,
+) -> Goodness:
+    """Return what one version of the lemma says."""
+    lam, perfect = sizes.diversity, norms["feature_norm"] or 1.0  # the level of perfect arms
+    if not lam:
+        return replace(sizes, version=version, needed=perfect)
 
     def cap(gamma: float) -> float:
-        return radius_cap(lam, min(gamma, 1.0), parameter_norms=bounds)  # above 1 by rounding
+        return radius_cap(lam, min(gamma, perfect), **norms)  # a norm may be above 1 by rounding
 
-    needed = goodness_needed(lam, parameter_norms=bounds)
-    good = replace(good, needed=needed, perfect_alpha=cap(1.0) or None)
+    needed = goodness_needed(lam, **norms)
+    good = replace(sizes, version=version, needed=needed, perfect_alpha=cap(perfect) or None)
     if features.ndim == 2:
         pair = best_goodness(features, theta, needed=needed, cap=cap)
     else:
-        level = needed + _CONTEXT_LEVEL * (1 - needed)
+        level = needed + _CONTEXT_LEVEL * (perfect - needed)
         share, reached = measure_rounds(features, level, np.random.default_rng(0))
         good = replace(good, level=max(0.0, reached), probability=share)
         pair = (level, cap(level)) if share.low > 0 else None
@@ -271,5 +273,16 @@ def _measure(
     gamma, alpha = pair
     if apart and good.separation:
         alpha = min(alpha, good.separation)
-    left = diversity_left(lam, alpha, min(gamma, 1.0), parameter_norms=bounds)
+    left = diversity_left(lam, alpha, min(gamma, perfect), **norms)
     return replace(good, gamma=gamma, alpha=alpha, diversity_left=left)
+
+
+def _versions(good: Goodness) -> dict[str, Norms]:
+    """Return the versions of the lemma whose norms a problem keeps to, the theorem's first."""
+    sizes = good.smallest_norm, good.largest_norm
+    norms = {"all norms": Norms(feature_norm=good.feature_norm, parameter_norms=sizes)}
+    if good.feature_norm <= 1 + UNIT_SLACK:
+        norms = {"parameter norms": Norms(feature_norm=None, parameter_norms=sizes)} | norms
+        if max(good.largest_norm - 1, 1 - good.smallest_norm) <= UNIT_SLACK:
+            norms = {"theorem": Norms(feature_norm=None, parameter_norms=None)} | norms
+    return norms

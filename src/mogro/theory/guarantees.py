@@ -35,9 +35,8 @@ class Guarantees:
     epsilon
         Slack of the fairness index.
     threshold
-        B, in the units of the features as given. If the arms are not good enough: what it would be
-        if they were perfect, so that the true need is no smaller. None if the objectives do not
-        span: then there is none.
+        B. If the arms are not good enough: what it would be if they were perfect, so that the true
+        need is no smaller. None if the objectives do not span: then there is none.
     hypothetical
         Whether it is only that.
     unreachable
@@ -49,7 +48,7 @@ class Guarantees:
     phi
         Regularity index at alpha / 2, the lower end of its interval; None for round robin.
     increment
-        lambda_inc for random weights, lambda' for round robin, in the units of the goodness.
+        lambda_inc for random weights, lambda' for round robin.
     regret
         Bound on the effective Pareto regret; None if no theorem applies.
     vacuous
@@ -87,20 +86,19 @@ def collect_guarantees(
     random weights only, and states no bound on T_0.
     """
     (objectives, dim), fixed = theta.shape, features.ndim == 2
-    features, theta = features / good.scale, theta * good.scale
-    size, alpha = good.scale * good.largest_norm, good.alpha or good.perfect_alpha
-    guaranteed = Guarantees(_SLACK * size if epsilon is None else epsilon)
+    norm, size, alpha = good.bound_norm, good.largest_norm, good.alpha or good.perfect_alpha
+    guaranteed = Guarantees(_SLACK * norm * size if epsilon is None else epsilon)
     if alpha is None:
         return guaranteed
-    run: dict[str, Any] = {"noise": noise, "dim": dim, "rounds": rounds}
+    run: dict[str, Any] = {"noise": noise, "dim": dim, "rounds": rounds, "feature_norm": norm}
     B = (threshold_round_robin if weights is None else threshold_random_weights)(alpha, **run)
     start = _initial_rounds(features, B) if fixed else _uniform_rounds(features, B)
     guaranteed = replace(
         guaranteed,
-        threshold=B * good.scale**2,
+        threshold=B,
         hypothetical=good.alpha is None,
         # The trace of V after T rounds is at most T x_max^2.
-        unreachable=rounds * (good.feature_norm / good.scale) ** 2 / dim < B,
+        unreachable=rounds * good.feature_norm**2 / dim < B,
         initial_rounds=start,
     )
     left = good.diversity_left
@@ -123,10 +121,10 @@ def collect_guarantees(
     else:
         regret = regret_bound_random_weights(increment=increment, parameter_norm=size, **run)
         slack = guaranteed.epsilon
-        psi = regularity(theta, weights, epsilon=slack / 3).psi
+        psi = regularity(theta, weights, epsilon=slack / 3 / norm).psi
         if psi is not None:
             fairness = fairness_bound(slack, psi=psi.low, increment=increment, **run)
-    vacuous = regret >= 2 * size * rounds  # no gap is larger than 2 x_max L
+    vacuous = regret >= 2 * norm * size * rounds  # no gap is larger than 2 x_max L
     return replace(guaranteed, regret=regret, vacuous=vacuous, fairness=fairness)
 
 

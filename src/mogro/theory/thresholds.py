@@ -9,12 +9,14 @@ from mogro._validation import between, real
 from mogro.theory import _problem as check
 
 
-def noise_sum_bound(rounds: int, *, noise: float, dim: int, delta: float) -> float:
+def noise_sum_bound(
+    rounds: int, *, noise: float, dim: int, delta: float, feature_norm: float = 1.0
+) -> float:
     """Bound the norm of the sum of noise times features, sum_s eta_s x_s, over t rounds.
 
-    Lemma Kannan_A1: sigma sqrt(2 d t log(d t / delta)) with probability at least 1 - delta, for one
-    objective, however the features, in the unit ball, are chosen from what was seen before. (For
-    features of norm up to x_max the paper has the root of x_max as a factor; it has to be x_max.)
+    Lemma Kannan_A1: sigma x_max sqrt(2 d t log(d t / delta)) with probability at least 1 - delta,
+    for one objective, however the features are chosen from what was seen before. (The paper has
+    the root of x_max, which is too small for x_max > 1.)
 
     Parameters
     ----------
@@ -22,21 +24,29 @@ def noise_sum_bound(rounds: int, *, noise: float, dim: int, delta: float) -> flo
         t, sigma and d.
     delta
         Probability of failure, 0 < delta <= 1.
+    feature_norm
+        x_max.
 
     Examples
     --------
-    sqrt(2 * 100 log(100 e)).
+    2 sqrt(2 * 100 log(100 e)).
 
-    >>> noise_sum_bound(100, noise=1.0, dim=1, delta=1 / math.e)
-    33.481...
+    >>> noise_sum_bound(100, noise=1.0, dim=1, delta=1 / math.e, feature_norm=2.0)
+    66.963...
     """
-    sigma, d, t = check.read_run(noise, dim, rounds)
+    sigma, d, t, xmax = check.read_run(noise, dim, rounds, feature_norm)
     log_failure = -math.log(between(delta, "delta", 0, 1, closed="(]"))
-    return sigma * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
+    return sigma * xmax * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
 
 
 def eigenvalue_threshold(
-    *, radius: float, noise: float, dim: int, rounds: int, delta: float
+    *,
+    radius: float,
+    noise: float,
+    dim: int,
+    rounds: int,
+    delta: float,
+    feature_norm: float = 1.0,
 ) -> float:
     """Return a threshold B after which all estimates stay within a radius of the parameters.
 
@@ -44,7 +54,8 @@ def eigenvalue_threshold(
     up to T, with probability at least 1 - 2 M delta. B is the smaller of
     (sigma / a) sqrt(2 d T log(d T / delta)) and
     (4 sigma^2 / a^2) (d/2 log(1 + 2 T / d) + log(1 / delta)), the latter at least 1, since the
-    inequality behind it needs lambda_min(V) >= 1. Features are in the unit ball.
+    inequality behind it needs lambda_min(V) >= 1. With x_max the first gets a factor x_max and
+    the logarithm of the second 2 T x_max^2 / d.
 
     Parameters
     ----------
@@ -58,11 +69,13 @@ def eigenvalue_threshold(
         T.
     delta
         Probability of failure for each objective and inequality, 0 < delta < 1 (or 1 at T = 1).
+    feature_norm
+        x_max.
 
     Returns
     -------
     float
-        B. T rounds reach at most T / d.
+        B, in the unit of a squared feature norm. T rounds reach at most T x_max^2 / d.
 
     Examples
     --------
@@ -77,16 +90,17 @@ def eigenvalue_threshold(
     >>> eigenvalue_threshold(radius=1, noise=1, dim=1, rounds=10**6, delta=1e-6)
     84.279...
     """
-    sigma, d, T = check.read_run(noise, dim, rounds)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     a = real(radius, "radius", above=0)
     log_failure = -math.log(between(delta, "delta", 0, 1, closed="(]"))
-    first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta) / a
-    inner = d / 2 * math.log1p(2 * T / d) + log_failure
-    ratio = 2 * sigma / a
-    return min(first, max(1.0, ratio * ratio * inner))
+    first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta, feature_norm=xmax) / a
+    inner = d / 2 * math.log1p(2 * T * xmax**2 / d) + log_failure
+    return min(first, max(1.0, (2 * sigma / a) ** 2 * inner))
 
 
-def threshold_random_weights(alpha: float, *, noise: float, dim: int, rounds: int) -> float:
+def threshold_random_weights(
+    alpha: float, *, noise: float, dim: int, rounds: int, feature_norm: float = 1.0
+) -> float:
     """Return the threshold B of MOGRO-RW in the regret theorem.
 
     Theorem EPR: :func:`eigenvalue_threshold` with radius alpha / 2 and delta = 1 / T, that is the
@@ -97,8 +111,8 @@ def threshold_random_weights(alpha: float, *, noise: float, dim: int, rounds: in
     ----------
     alpha
         Radius of goodness, after the cap: larger than 0.
-    noise, dim, rounds
-        sigma, d, T, as in :func:`eigenvalue_threshold`.
+    noise, dim, rounds, feature_norm
+        sigma, d, T, x_max, as in :func:`eigenvalue_threshold`.
 
     Examples
     --------
@@ -108,10 +122,14 @@ def threshold_random_weights(alpha: float, *, noise: float, dim: int, rounds: in
     19.194
     """
     half = real(alpha, "alpha", above=0) / 2
-    return threshold_round_robin(half, noise=noise, dim=dim, rounds=rounds)
+    return threshold_round_robin(
+        half, noise=noise, dim=dim, rounds=rounds, feature_norm=feature_norm
+    )
 
 
-def threshold_round_robin(alpha: float, *, noise: float, dim: int, rounds: int) -> float:
+def threshold_round_robin(
+    alpha: float, *, noise: float, dim: int, rounds: int, feature_norm: float = 1.0
+) -> float:
     """Return the threshold B of MOGRO-RR in its regret corollary.
 
     Corollary EPR_rr_f: :func:`eigenvalue_threshold` with radius alpha and delta = 1 / T.
@@ -120,8 +138,8 @@ def threshold_round_robin(alpha: float, *, noise: float, dim: int, rounds: int) 
     ----------
     alpha
         Radius of goodness, after the cap: larger than 0.
-    noise, dim, rounds
-        sigma, d, T, as in :func:`eigenvalue_threshold`.
+    noise, dim, rounds, feature_norm
+        sigma, d, T, x_max, as in :func:`eigenvalue_threshold`.
 
     Examples
     --------
@@ -136,6 +154,7 @@ def threshold_round_robin(alpha: float, *, noise: float, dim: int, rounds: int) 
         dim=dim,
         rounds=rounds,
         delta=1 / check.read_rounds(rounds),
+        feature_norm=feature_norm,
     )
 
 
