@@ -11,14 +11,17 @@ from tests.properties import examples
 import mogro
 from mogro._algebra import rounding
 from mogro._screening import (
-    clearly_best,
     deviation_bounds,
     is_shared,
+    screened_arms,
     shared_deviations,
     shared_scores,
 )
-from mogro._ties import scores_of
+from mogro._ties import leaders, scores_of
 from mogro.environments import FixedArms
+from mogro.posterior import Posterior
+from mogro.priors import Fixed
+from mogro.valuation import Optimism
 
 KINDS = ("usual", "ties", "copies", "nearly", "subspace", "units")
 
@@ -106,15 +109,30 @@ def test_what_is_shared() -> None:
     assert not is_shared(np.ones((1, 3, 5, 2)))
 
 
-def test_the_best_is_clear_only_beyond_the_slack() -> None:
+def test_leaders_and_those_behind_them() -> None:
     scores = np.array([[1.0, 3.0, 2.0], [1.0, 2.0, 2.0], [0.0, 1.0, np.nan], [-1.0, -1.5, -2.0]])
-    best, doubtful = clearly_best(scores.copy(), 0.0)
-    assert best[[0, 3]].tolist() == [1, 0]
-    assert doubtful.tolist() == [1, 2]
-    assert clearly_best(scores[::3].copy(), 0.4)[1].tolist() == []
-    assert clearly_best(scores[::3].copy(), 0.5)[1].tolist() == [1]
-    assert clearly_best(np.array([[7.0]]), 1.0)[1].size == 0  # a single arm
+    before = scores.copy()
+    best, tops, seconds = leaders(scores)
+    assert best.tolist() == [1, 1, 2, 0]
+    np.testing.assert_array_equal(tops, [3.0, 2.0, np.nan, -1.0])
+    np.testing.assert_array_equal(seconds, [2.0, 2.0, 1.0, -1.5])
+    np.testing.assert_array_equal(scores, before)
+    assert leaders(np.array([[7.0]]))[2].tolist() == [-np.inf]  # a single arm
     assert scores_of(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
+
+
+@pytest.mark.parametrize("behind", [0.0, 1e-15, 1e-6, 1.0])
+@pytest.mark.parametrize("optimism", [None, Optimism(1.0, 0), Optimism(1e-3, 0)])
+def test_nobody_is_in_doubt_but_those_whose_best_arms_tie(
+    behind: float, optimism: Optimism | None
+) -> None:
+    arms = np.array([[1.0, 0.0], [1.0 - behind, 0.0], [0.0, 1.0]])
+    beliefs, weights = Posterior(2, 1, prior=Fixed(1e6), batch=(2,)).beliefs(), np.ones((2, 1))
+    directions = np.array([[1.0, 0.0], [0.0, 1.0]])  # the second learner prefers another arm
+    arm, another, doubtful = screened_arms(arms, beliefs, weights, directions, optimism)
+    assert arm[1] == 2
+    assert doubtful.tolist() == ([0] if behind < 1e-9 else [])
+    assert not another[1]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])

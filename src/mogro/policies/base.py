@@ -1,6 +1,7 @@
 """What linear policies share: the choice of an arm, and all that is learned."""
 
 import copy
+import math
 import os
 from abc import ABC
 from collections.abc import Sequence
@@ -401,10 +402,11 @@ class LinearPolicy(ABC):
         arms = as_floats(features, "features")
         if arms.ndim < 2 or arms.shape[-1] != self.dim or arms.shape[-2] == 0:
             check_shape(arms, "features", (..., "K", self.dim))
-        if arms.ndim == 2:
+        lead = arms.shape[:-2]
+        if len(lead) <= len(self.batch) and (lead == self.batch or math.prod(lead) == 1):
             return arms
         try:
-            fits = np.broadcast_shapes(arms.shape[:-2], self.batch) == self.batch
+            fits = np.broadcast_shapes(lead, self.batch) == self.batch
         except ValueError:
             fits = False
         if not fits:

@@ -245,7 +245,7 @@ class Worlds:
         """Return the noise (I, R, M) of a round of linear worlds, one round after the other."""
         if step % _ROUNDS_AHEAD == 0:
             normal = self._normal.standard_normal((*self.batch, _ROUNDS_AHEAD, self.objectives))
-            self._drawn = np.ascontiguousarray(np.moveaxis(normal, 2, 0)) * self._scale
+            self._drawn = np.multiply(np.moveaxis(normal, 2, 0), self._scale, order="C")
         return np.asarray(self._drawn[step % _ROUNDS_AHEAD])
 
     def check_unchanged(self) -> None:
