@@ -40,25 +40,29 @@ def screened_arms(
     slack = 16 * error  # more than ties, and rounding in either way
     if optimism is None:
         best, tops, seconds = leaders(scores)
-        ahead = tops - seconds
-        doubtful = _NOBODY if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
-        return best, np.zeros(best.shape, dtype=np.bool_), doubtful
+        return best, np.zeros(best.shape, dtype=np.bool_), _doubtful(tops - seconds - slack)
     counted, W = np.zeros(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
     counted[optimism.arms(len(counted))] = 1
     width = np.vecdot(optimism.bonus(beliefs.noise), weights)[..., None]
     highest = deviation_bounds(arms * counted[:, None], W, width)
     wide = slack + 16 * rounding(arms.shape[-1]) * float(highest.max())
+    if width.min() < 0:
+        wide = math.inf  # by weights below zero: these are no bounds
     highest += scores
-    tops, width = scores_of(scores, scores.argmax(axis=-1)), width.reshape(-1, 1)
+    tops = scores_of(scores, scores.argmax(axis=-1))
     # Few arms may be anybody's best: only these need their errors.
     near = np.flatnonzero(~(highest < (tops - wide)[:, None]).all(axis=0))
-    plain = scores.take(near, axis=1)
-    errors = shared_deviations(arms[..., near, :], W)
-    best, highest, seconds = leaders(plain + width * counted[near] * errors)
+    plain, errors = scores.take(near, axis=1), shared_deviations(arms[..., near, :], W)
+    best, raised, seconds = leaders(plain + width.reshape(-1, 1) * counted[near] * errors)
     theirs = scores_of(plain, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
-    clear = (highest - seconds > wide) & (np.abs(behind) > slack) & (width[:, 0] >= 0)
-    return near[best], behind > 0, np.flatnonzero(~clear)
+    margins = np.minimum(raised - seconds - wide, np.abs(behind) - slack)
+    return near[best], behind > 0, _doubtful(margins)
+
+
+def _doubtful(margins: FloatArray) -> IntArray:
+    """Return the learners whose margin (n,) is not above zero."""
+    return _NOBODY if margins.min() > 0 else np.flatnonzero(~(margins > 0))
 
 
 def _transposed(arms: FloatArray) -> FloatArray:
