@@ -79,6 +79,40 @@ def test_a_batch_is_its_learners(
         assert np.array_equal(policy.theta, together.theta[learner])
 
 
+class WeightsOfBothSigns:
+    """A scalarisation that may want less of an objective."""
+
+    def weights(
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Any
+    ) -> np.ndarray[Any, Any]:
+        return np.asarray(rng.standard_normal((*batch, objectives)))
+
+
+@pytest.mark.parametrize("kind", ["usual", "copies"])
+@pytest.mark.parametrize("K", [40, 600])  # rounds are optimistic about some of many arms only
+@pytest.mark.parametrize("how", [mogro.RandomWeights(), WeightsOfBothSigns()])
+def test_optimistic_rounds_of_a_batch_are_those_of_its_learners(
+    kind: str, K: int, how: Any
+) -> None:
+    rng, R, d, M = np.random.default_rng(K), 3, 4, 2
+    arms, theta = some_arms(kind, rng, (K, d)), rng.normal(size=(M, d))
+    together = mogro.MOGRO(d, M, scalarization=how, batch=(R,))
+    alone = [mogro.MOGRO(d, M, scalarization=how) for _ in range(R)]
+    streams = mogro.Streams([np.random.default_rng(i) for i in range(R)])
+    sources = [np.random.default_rng(i) for i in range(R)]
+    optimistic = 0
+    for _ in range(60):
+        chosen: Any = together.select(arms, rng=streams)
+        optimistic += int(np.count_nonzero(together.exploring))
+        y = arms[chosen] @ theta.T + 0.3 * rng.normal(size=(R, M))
+        for i, (policy, source) in enumerate(zip(alone, sources, strict=True)):
+            assert policy.select(arms, rng=source) == chosen[i]
+            assert policy.exploring == together.exploring[i]  # type: ignore[index]
+            policy.update(arms[chosen[i]], y[i])
+        together.update(arms[chosen], y)
+    assert optimistic > R * d  # beyond the first rounds
+
+
 @examples(100)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), dim=st.integers(2, 12))
 def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
