@@ -169,8 +169,7 @@ class LinearPolicy(ABC):
 
     def _count_round(self, exploring: BoolArray) -> None:
         """Count a round, and note who explored in it."""
-        object.__setattr__(self, "step", self.step + 1)
-        object.__setattr__(self, "_exploring", exploring)
+        self.__dict__.update(step=self.step + 1, _exploring=exploring)
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.
@@ -402,6 +401,8 @@ class LinearPolicy(ABC):
         arms = as_floats(features, "features")
         if arms.ndim < 2 or arms.shape[-1] != self.dim or arms.shape[-2] == 0:
             check_shape(arms, "features", (..., "K", self.dim))
+        if arms.ndim == 2:
+            return arms
         lead = arms.shape[:-2]
         if len(lead) <= len(self.batch) and (lead == self.batch or math.prod(lead) == 1):
             return arms

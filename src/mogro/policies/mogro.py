@@ -126,8 +126,8 @@ class MOGRO(LinearPolicy):
         if explore is not None:
             arm, _, exploring, _ = choose(self, arms, beliefs, step=step, rng=rng, explore=explore)
         else:
-            draw, how = self.scalarization.weights, self.scalarization
-            weights = np.asarray(draw(self.objectives, step=step, batch=self.batch, rng=rng))
+            how, M = self.scalarization, self.objectives
+            weights = np.asarray(how.weights(M, step=step, batch=self.batch, rng=rng))
             theta = vecmat(weights, beliefs.theta)
             optimism = optimism_in_round(self, beliefs, step, how)
             arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
