@@ -15,8 +15,6 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.beliefs import Beliefs
 from mogro.valuation import Optimism
 
-_NOBODY = np.zeros(0, dtype=np.int64)
-
 
 def is_shared(arms: FloatArray) -> bool:
     """Tell whether arms (..., K, d) are the same along the last axis of a batch."""
@@ -40,7 +38,8 @@ def screened_arms(
     slack = 16 * error  # more than ties, and rounding in either way
     if optimism is None:
         best, tops, seconds = leaders(scores)
-        return best, np.zeros(best.shape, dtype=np.bool_), _doubtful(tops - seconds - slack)
+        doubtful = np.flatnonzero(~(tops - seconds > slack))
+        return best, np.zeros(best.shape, dtype=np.bool_), doubtful
     counted, W = np.zeros(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
     counted[optimism.arms(len(counted))] = 1
     width = np.vecdot(optimism.bonus(beliefs.noise), weights)[..., None]
@@ -57,12 +56,7 @@ def screened_arms(
     theirs = scores_of(plain, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
     margins = np.minimum(raised - seconds - wide, np.abs(behind) - slack)
-    return near[best], behind > 0, _doubtful(margins)
-
-
-def _doubtful(margins: FloatArray) -> IntArray:
-    """Return the learners whose margin (n,) is not above zero."""
-    return _NOBODY if margins.min() > 0 else np.flatnonzero(~(margins > 0))
+    return near[best], behind > 0, np.flatnonzero(~(margins > 0))
 
 
 def _transposed(arms: FloatArray) -> FloatArray:

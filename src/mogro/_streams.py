@@ -115,10 +115,9 @@ class Streams:
         return self._draw(("dirichlet", concentration.tobytes()), size, concentration.shape, draw)
 
     def _draw(self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw) -> FloatArray:
-        plan = self._plans.get((kind, size))
-        if plan is None:
-            plan = self._plans[kind, size] = self._plan(kind, size, each, draw)
-        source, number, shape = plan
+        if (kind, size) not in self._plans:
+            self._plans[kind, size] = self._plan(kind, size, each, draw)
+        source, number, shape = self._plans[kind, size]
         return source.next(number, self._index).reshape(shape)
 
     def _plan(
