@@ -11,14 +11,17 @@ from tests.properties import examples
 import mogro
 from mogro._algebra import rounding
 from mogro._screening import (
-    clearly_best,
     deviation_bounds,
     is_shared,
+    screened_arms,
     shared_deviations,
     shared_scores,
 )
-from mogro._ties import scores_of
+from mogro._ties import leaders, scores_of
 from mogro.environments import FixedArms
+from mogro.posterior import Posterior
+from mogro.priors import Fixed
+from mogro.valuation import Optimism
 
 KINDS = ("usual", "ties", "copies", "nearly", "subspace", "units")
 
@@ -76,6 +79,40 @@ def test_a_batch_is_its_learners(
         assert np.array_equal(policy.theta, together.theta[learner])
 
 
+class WeightsOfBothSigns:
+    """A scalarisation that may want less of an objective."""
+
+    def weights(
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Any
+    ) -> np.ndarray[Any, Any]:
+        return np.asarray(rng.standard_normal((*batch, objectives)))
+
+
+@pytest.mark.parametrize("kind", ["usual", "copies"])
+@pytest.mark.parametrize("K", [40, 600])  # rounds are optimistic about some of many arms only
+@pytest.mark.parametrize("how", [mogro.RandomWeights(), WeightsOfBothSigns()])
+def test_optimistic_rounds_of_a_batch_are_those_of_its_learners(
+    kind: str, K: int, how: Any
+) -> None:
+    rng, R, d, M = np.random.default_rng(K), 3, 4, 2
+    arms, theta = some_arms(kind, rng, (K, d)), rng.normal(size=(M, d))
+    together = mogro.MOGRO(d, M, scalarization=how, batch=(R,))
+    alone = [mogro.MOGRO(d, M, scalarization=how) for _ in range(R)]
+    streams = mogro.Streams([np.random.default_rng(i) for i in range(R)])
+    sources = [np.random.default_rng(i) for i in range(R)]
+    optimistic = 0
+    for _ in range(60):
+        chosen: Any = together.select(arms, rng=streams)
+        optimistic += int(np.count_nonzero(together.exploring))
+        y = arms[chosen] @ theta.T + 0.3 * rng.normal(size=(R, M))
+        for i, (policy, source) in enumerate(zip(alone, sources, strict=True)):
+            assert policy.select(arms, rng=source) == chosen[i]
+            assert policy.exploring == together.exploring[i]  # type: ignore[index]
+            policy.update(arms[chosen[i]], y[i])
+        together.update(arms[chosen], y)
+    assert optimistic > R * d  # beyond the first rounds
+
+
 @examples(100)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), dim=st.integers(2, 12))
 def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
@@ -106,15 +143,30 @@ def test_what_is_shared() -> None:
     assert not is_shared(np.ones((1, 3, 5, 2)))
 
 
-def test_the_best_is_clear_only_beyond_the_slack() -> None:
+def test_leaders_and_those_behind_them() -> None:
     scores = np.array([[1.0, 3.0, 2.0], [1.0, 2.0, 2.0], [0.0, 1.0, np.nan], [-1.0, -1.5, -2.0]])
-    best, doubtful = clearly_best(scores.copy(), 0.0)
-    assert best[[0, 3]].tolist() == [1, 0]
-    assert doubtful.tolist() == [1, 2]
-    assert clearly_best(scores[::3].copy(), 0.4)[1].tolist() == []
-    assert clearly_best(scores[::3].copy(), 0.5)[1].tolist() == [1]
-    assert clearly_best(np.array([[7.0]]), 1.0)[1].size == 0  # a single arm
+    before = scores.copy()
+    best, tops, seconds = leaders(scores)
+    assert best.tolist() == [1, 1, 2, 0]
+    np.testing.assert_array_equal(tops, [3.0, 2.0, np.nan, -1.0])
+    np.testing.assert_array_equal(seconds, [2.0, 2.0, 1.0, -1.5])
+    np.testing.assert_array_equal(scores, before)
+    assert leaders(np.array([[7.0]]))[2].tolist() == [-np.inf]  # a single arm
     assert scores_of(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
+
+
+@pytest.mark.parametrize("behind", [0.0, 1e-15, 1e-6, 1.0])
+@pytest.mark.parametrize("optimism", [None, Optimism(1.0, 0), Optimism(1e-3, 0)])
+def test_nobody_is_in_doubt_but_those_whose_best_arms_tie(
+    behind: float, optimism: Optimism | None
+) -> None:
+    arms = np.array([[1.0, 0.0], [1.0 - behind, 0.0], [0.0, 1.0]])
+    beliefs, weights = Posterior(2, 1, prior=Fixed(1e6), batch=(2,)).beliefs(), np.ones((2, 1))
+    directions = np.array([[1.0, 0.0], [0.0, 1.0]])  # the second learner prefers another arm
+    arm, another, doubtful = screened_arms(arms, beliefs, weights, directions, optimism)
+    assert arm[1] == 2
+    assert doubtful.tolist() == ([0] if behind < 1e-9 else [])
+    assert not another[1]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])

@@ -10,12 +10,10 @@ import math
 import numpy as np
 
 from mogro._algebra import rounding
-from mogro._ties import EQUAL_SCORES, scores_of
+from mogro._ties import EQUAL_SCORES, leaders, scores_of
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.beliefs import Beliefs
 from mogro.valuation import Optimism
-
-_NOBODY = np.zeros(0, dtype=np.int64)
 
 
 def is_shared(arms: FloatArray) -> bool:
@@ -39,25 +37,26 @@ def screened_arms(
     scores, error = shared_scores(arms, direction)
     slack = 16 * error  # more than ties, and rounding in either way
     if optimism is None:
-        best, doubtful = clearly_best(scores, slack)
+        best, tops, seconds = leaders(scores)
+        doubtful = np.flatnonzero(~(tops - seconds > slack))
         return best, np.zeros(best.shape, dtype=np.bool_), doubtful
-    some, W = optimism.arms(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
+    counted, W = np.zeros(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
+    counted[optimism.arms(len(counted))] = 1
     width = np.vecdot(optimism.bonus(beliefs.noise), weights)[..., None]
-    bounds = deviation_bounds(arms[..., some, :], W, width)
-    error = rounding(arms.shape[-1]) * float(bounds.max())
-    tops, width = scores_of(scores, scores.argmax(axis=-1)), width.reshape(-1, 1)
+    highest = deviation_bounds(arms * counted[:, None], W, width)
+    wide = slack + 16 * rounding(arms.shape[-1]) * float(highest.max())
+    if width.min() < 0:
+        wide = math.inf  # by weights below zero: these are no bounds
+    highest += scores
+    tops = scores_of(scores, scores.argmax(axis=-1))
     # Few arms may be anybody's best: only these need their errors.
-    bounds += scores[:, some]
-    near = np.arange(arms.shape[-2])[some][(bounds >= (tops - slack)[:, None]).any(axis=0)]
-    plain = scores[:, near]
-    scores[:, near] += width * shared_deviations(arms[..., near, :], W)
-    best, doubtful = clearly_best(scores, slack + 16 * error)
-    scores[:, near] = plain
-    theirs = scores_of(scores, best)
+    near = np.flatnonzero(~(highest < (tops - wide)[:, None]).all(axis=0))
+    plain, errors = scores.take(near, axis=1), shared_deviations(arms[..., near, :], W)
+    best, raised, seconds = leaders(plain + width.reshape(-1, 1) * counted[near] * errors)
+    theirs = scores_of(plain, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
-    unsure = (np.abs(behind) <= slack) | (width < 0)[:, 0]
-    unsure[doubtful] = True
-    return best, behind > 0, np.flatnonzero(unsure)
+    margins = np.minimum(raised - seconds - wide, np.abs(behind) - slack)
+    return near[best], behind > 0, np.flatnonzero(~(margins > 0))
 
 
 def _transposed(arms: FloatArray) -> FloatArray:
@@ -77,11 +76,9 @@ def shared_scores(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray,
 
 def shared_deviations(arms: FloatArray, W: FloatArray) -> FloatArray:
     """Return roots of ``x' S x``, (n, K), of shared arms and roots (*batch, d, d) of S."""
-    count, dim = arms.shape[-2:]
-    turned = _transposed(arms).copy()  # for which BLAS takes less time
-    parts = W.reshape(*W.shape[:-3], W.shape[-3] * dim, dim) @ turned
-    parts = parts.reshape(math.prod(W.shape[:-2]), dim, count)
-    return np.asarray(np.sqrt(np.einsum("nik,nik->nk", parts, parts)))
+    parts = W @ np.ascontiguousarray(arms.mT)  # for which BLAS takes less time
+    roots = np.sqrt(np.einsum("...ik,...ik->...k", parts, parts))
+    return np.asarray(roots.reshape(math.prod(W.shape[:-2]), arms.shape[-2]))
 
 
 def deviation_bounds(arms: FloatArray, W: FloatArray, width: FloatArray) -> FloatArray:
@@ -91,19 +88,3 @@ def deviation_bounds(arms: FloatArray, W: FloatArray, width: FloatArray) -> Floa
     """
     errors = width * np.sqrt(np.einsum("...ij,...ij->...j", W, W))
     return np.asarray(errors @ np.abs(_transposed(arms))).reshape(-1, arms.shape[-2])
-
-
-def clearly_best(scores: FloatArray, slack: float) -> tuple[IntArray, IntArray]:
-    """Return the best arms (n,) by scores (n, K), and for whom this is doubtful.
-
-    That is where another arm is not behind by a slack.
-    """
-    first = np.arange(0, scores.size, scores.shape[-1])
-    flat, best = scores.reshape(-1), scores.argmax(axis=-1)
-    index = first + best
-    tops = flat.take(index)
-    flat[index] = -math.inf
-    ahead = tops - flat.take(first + scores.argmax(axis=-1))
-    flat[index] = tops
-    doubtful = _NOBODY if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
-    return best, doubtful

@@ -30,19 +30,20 @@ def best(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) 
         if second < near:
             return np.asarray(first)
         return np.asarray(draw(arms, (scores >= near).nonzero()[0], rng))
-    chosen = np.asarray(scores.argmax(axis=-1))
-    tops = scores_of(scores, chosen)
+    batch, listed = scores.shape[:-1], scores.reshape(-1, scores.shape[-1])
+    chosen, tops, seconds = leaders(listed)
     if not np.isfinite(tops).all():
         _refuse_scores(float(tops[~np.isfinite(tops)][0]))
-    terms = np.vecdot(np.abs(_features_of(arms, chosen)), np.abs(direction))
-    close = scores >= (tops - unit * (np.abs(tops) + terms))[..., None]
-    if np.count_nonzero(close) > chosen.size:
+    terms = np.vecdot(np.abs(_features_of(arms, chosen.reshape(batch))), np.abs(direction))
+    near = tops - unit * (np.abs(tops) + terms.reshape(-1))
+    tied = np.flatnonzero(seconds >= near)
+    if tied.size:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
-        for learner in np.flatnonzero(np.count_nonzero(close, axis=-1) > 1):
-            at = np.unravel_index(learner, chosen.shape)
-            theirs = part_of(rng, np.array(learner))
-            chosen[at] = draw(everywhere[at], np.flatnonzero(close[at]), theirs)
-    return chosen
+        for learner in tied:
+            close = np.flatnonzero(listed[learner] >= near[learner])
+            theirs = everywhere[np.unravel_index(learner, batch)]
+            chosen[learner] = draw(theirs, close, part_of(rng, np.array(learner)))
+    return chosen.reshape(batch)
 
 
 def draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
@@ -70,6 +71,21 @@ def differ_from_best(scores: FloatArray, chosen: IntArray) -> BoolArray:
         return np.asarray(taken < top - EQUAL_SCORES * max(abs(top), abs(taken)))
     tops, theirs = scores.max(axis=-1), scores_of(scores, chosen)
     return np.asarray(theirs < tops - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs)))
+
+
+def leaders(scores: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the best arms (n,) by scores (n, K), their scores, and those of the second best.
+
+    Scores change for a moment only.
+    """
+    flat, first = scores.reshape(-1), np.arange(0, scores.size, scores.shape[-1])
+    best = scores.argmax(axis=-1)
+    places = first + best
+    tops = flat.take(places)
+    flat[places] = -math.inf
+    seconds = flat.take(first + scores.argmax(axis=-1))
+    flat[places] = tops
+    return best, tops, seconds
 
 
 def scores_of(scores: FloatArray, arms: IntArray) -> FloatArray:

@@ -298,11 +298,12 @@ def needed_exploration(
         return None
     check_finite(arms, arms)
     batch = beliefs.batch
-    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE_AND_ROUNDING)
-    if threshold is None:  # needs in one unit, also where an objective was never observed
-        W = _in_units_of_the_arms(W, offers)
-        needs = variances(some, W).max(axis=-2)
     needs = np.broadcast_to(needs, W.shape[:-2])
+    learners = np.flatnonzero(needs.max(axis=-1) > _ONE_AND_ROUNDING)
+    if threshold is None:
+        W = _in_units_of_the_arms(W, offers)
+        if W.shape[-3] > 1:  # needs in one unit, also where an objective was never observed
+            needs = np.broadcast_to(variances(some, W).max(axis=-2), W.shape[:-2])
     neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE_AND_ROUNDING).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))

@@ -1,6 +1,7 @@
 """What linear policies share: the choice of an arm, and all that is learned."""
 
 import copy
+import math
 import os
 from abc import ABC
 from collections.abc import Sequence
@@ -168,8 +169,7 @@ class LinearPolicy(ABC):
 
     def _count_round(self, exploring: BoolArray) -> None:
         """Count a round, and note who explored in it."""
-        object.__setattr__(self, "step", self.step + 1)
-        object.__setattr__(self, "_exploring", exploring)
+        self.__dict__.update(step=self.step + 1, _exploring=exploring)
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.
@@ -403,8 +403,11 @@ class LinearPolicy(ABC):
             check_shape(arms, "features", (..., "K", self.dim))
         if arms.ndim == 2:
             return arms
+        lead = arms.shape[:-2]
+        if len(lead) <= len(self.batch) and (lead == self.batch or math.prod(lead) == 1):
+            return arms
         try:
-            fits = np.broadcast_shapes(arms.shape[:-2], self.batch) == self.batch
+            fits = np.broadcast_shapes(lead, self.batch) == self.batch
         except ValueError:
             fits = False
         if not fits:

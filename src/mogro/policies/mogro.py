@@ -10,7 +10,7 @@
             pull the arm x with the largest x . theta                   choice.py
         observe its rewards y; update S and every theta_m               posterior.py
 
-:meth:`MOGRO.select` is this for one learner; for many, :func:`mogro.choice.choose` does the same.
+:meth:`MOGRO.select` is this; where only some learners of a batch explore, see :mod:`mogro.choice`.
 """
 
 from dataclasses import KW_ONLY, dataclass, field
@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._algebra import vecmat
-from mogro._streams import Rng, check_rng, part_of
+from mogro._streams import Rng, check_rng
 from mogro._validation import BoolArray, FloatArray, IntArray, count, real
 from mogro.beliefs import Beliefs
-from mogro.choice import best_arms
+from mogro.choice import best_arms, choose
 from mogro.combinatorial import ActionSearch, Oracle, check_searchable
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
@@ -33,8 +33,6 @@ from mogro.posterior import Posterior
 from mogro.priors import Flat, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 from mogro.valuation import optimism_in_round, periodic_optimism
-
-_TRUE = np.ones((), dtype=np.bool_)
 
 
 @final
@@ -119,22 +117,22 @@ class MOGRO(LinearPolicy):
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`~mogro.policies.LinearPolicy.select`."""
-        if self.batch or is_nonlinear(self.scalarization):
+        if is_nonlinear(self.scalarization):
             return super().select(features, rng=rng)
         check_rng(rng)
         arms, posterior, step = self._read_features(features), self.posterior, self.step
         beliefs = Beliefs(posterior.theta, posterior, posterior)  # nobody learns meanwhile
         explore = self.needed_exploration(arms, beliefs, step=step, cache=self._cache)
-        exploring: BoolArray = _TRUE
         if explore is not None:
-            arm = self.exploration.choose(explore, rng=part_of(rng, explore.learners))[0]
+            arm, _, exploring, _ = choose(self, arms, beliefs, step=step, rng=rng, explore=explore)
         else:
-            weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
+            how, M = self.scalarization, self.objectives
+            weights = np.asarray(how.weights(M, step=step, batch=self.batch, rng=rng))
             theta = vecmat(weights, beliefs.theta)
-            optimism = optimism_in_round(self, beliefs, step, self.scalarization)
+            optimism = optimism_in_round(self, beliefs, step, how)
             arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
         self._count_round(exploring)
-        return int(arm)
+        return arm if self.batch else int(arm)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.

@@ -82,11 +82,13 @@ class Learners:
 
     def select(self, features: FloatArray) -> IntArray:
         """Return the arms that they choose, (I, R), among what :class:`Worlds` offers."""
+        if self._together:
+            (_, policy, rng), count = self._policies[0], features.shape[-2]
+            return read_arms(policy.select(features, rng=rng), self._batch, count)
         arms = np.empty(self._batch, dtype=np.int64)
         for index, policy, rng in self._policies:
-            offer = features if self._together else self._offer(features, *index)
-            chosen = policy.select(offer, rng=rng)
-            arms[index] = read_arms(chosen, self._each, offer.shape[-2])
+            offer = self._offer(features, *index)
+            arms[index] = read_arms(policy.select(offer, rng=rng), (), len(offer))
         return arms
 
     def _offer(self, features: FloatArray, instance: int, repeat: int) -> FloatArray:
@@ -137,7 +139,7 @@ def read_arms(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
     array = np.asarray(arms)
     fits = array.shape == batch and array.dtype.kind in "iu"
     # As unsigned integers, those below zero are large.
-    if not fits or array.astype(np.uint64, copy=False).max() >= offered:
+    if not fits or np.maximum.reduce(array.astype(np.uint64), axis=None) >= offered:
         expected = f"integers in the shape {batch}" if batch else "one integer"
         why = (
             "; its constructor takes batch, so it must return one arm for each learner"

@@ -37,9 +37,13 @@ class Recorder:
         self._arms = np.empty((rounds, *self._batch), dtype=np.min_scalar_type(worlds.arms - 1))
         numbers = self._objectives * (1 if worlds.fixed_arms else self._offered)  # of a learner
         at_once = max(1, _MAX_WAITING // (8 * numbers * math.prod(self._batch)))
-        self._rewards = np.empty((min(at_once, rounds), *self._batch, self._objectives))
+        # What is summed, (n, I, R, Q): regrets, measures of means, rewards, measures of rewards.
+        self._ends = np.cumsum([2, len(self._measures.of_means), self._objectives]).tolist()
+        columns = self._ends[-1] + len(self._measures.of_rewards)
+        self._rows = np.empty((min(at_once, rounds), *self._batch, columns))
+        self._rewards = self._rows[..., self._ends[1] : self._ends[2]]
         self._means: list[FloatArray] = []  # of the rounds that wait
-        self._sums: FloatArray = np.zeros(())  # (I, R, Q): regrets, measures, rewards, measures
+        self._sums: FloatArray = np.zeros(())  # so far, (I, R, Q)
         self._at_checkpoints: list[FloatArray] = []
         self._judged: FloatArray | None = None  # means that all repeats share
         self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (I K, S)
@@ -71,8 +75,7 @@ class Recorder:
         self._sum_up(len(self._arms))
         measures, marks = self._measures, self._checkpoints
         sums = np.stack(self._at_checkpoints)  # (C, I, R, Q)
-        ends = np.cumsum([2, len(measures.of_means), self._objectives])
-        regrets, of_means, rewards, of_rewards = np.split(sums, ends, axis=-1)
+        regrets, of_means, rewards, of_rewards = np.split(sums, self._ends, axis=-1)
         measured = np.empty((*sums.shape[:-1], 0))
         if measures.names:
             nothing = np.empty((self._batch[0], 0, 0))  # means change: nobody asks for them
@@ -99,31 +102,42 @@ class Recorder:
         if not means:
             return
         start, first = stop - len(means), means[0]
-        arms, rewards = self._arms[start:stop].astype(np.int64), self._rewards[: len(means)]
+        rows, arms = self._rows[: len(means)], self._arms[start:stop].astype(np.int64)
         offers = (*self._batch, self._offered, self._objectives)
         stay = first.shape[1] == 1 and all(each is first for each in means) and not self._changing
         if not stay or (self._judged is not None and self._judged is not first):
             measures.check_changing()
+        summed = rows[..., : self._ends[1]]
         if stay:
             wide = np.broadcast_to(first, (len(means), *offers))
             table = self._judge(first)
             instances = np.arange(0, len(table), self._offered)[:, None]
-            summed = table.take(arms + instances, axis=0)
+            summed[...] = table.take(arms + instances, axis=0)
         else:
             wide = np.stack([np.broadcast_to(each, offers) for each in means])
             regrets = gaps(wide, arms=arms), effective_gaps(wide, arms=arms)
             chosen = _means_of(wide, arms)
-            summed = np.stack([*regrets, *measures.of_rounds(wide, chosen)], axis=-1)
-        sums = np.concatenate([summed, rewards], axis=-1)
+            np.stack([*regrets, *measures.of_rounds(wide, chosen)], axis=-1, out=summed)
         if measures.of_rewards:
-            measured = measures.of_rounds(wide, _means_of(wide, arms), rewards)
-            sums = np.concatenate([sums, np.stack(measured, axis=-1)], axis=-1)
-        sums[0] += self._sums
-        np.add.accumulate(sums, axis=0, out=sums)
-        self._sums = sums[-1].copy()
-        marks = self._checkpoints
-        noted = marks[(marks > start) & (marks <= stop)] - start - 1
-        self._at_checkpoints.extend(sums[noted])
+            chosen, rewards = _means_of(wide, arms), self._rewards[: len(means)].copy()
+            measured = measures.of_rounds(wide, chosen, rewards)
+            np.stack(measured, axis=-1, out=rows[..., self._ends[2] :])
+        self._add(rows, start)
+
+    def _add(self, rows: FloatArray, start: int) -> None:
+        """Add up rows (n, I, R, Q), the first of round ``start``; note sums at checkpoints.
+
+        Of several columns NumPy adds one row after the other, however many there are.
+        """
+        marks = self._checkpoints - start
+        noted = set(marks[(marks > 0) & (marks <= len(rows))].tolist())
+        first = 0
+        for last in sorted({*noted, len(rows)}):
+            rows[first] += self._sums
+            self._sums = np.add.reduce(rows[first:last], axis=0)
+            if last in noted:
+                self._at_checkpoints.append(self._sums)
+            first = last
 
     def _judge(self, means: FloatArray) -> FloatArray:
         """Return what is summed for all arms where repeats share their means, (I K, S).

@@ -168,7 +168,7 @@ class Worlds:
         if self._linear:
             self._theta = np.stack([world.theta for world in linear])
             self._scale = np.array([world.noise for world in linear])[:, None, None]
-            self._normal = Streams(self.generators(Purpose.NOISE))
+            self._normal = self.generators(Purpose.NOISE)
         else:
             self._noise = self._sources(Purpose.NOISE)
         if self.fixed_arms:
@@ -244,8 +244,10 @@ class Worlds:
     def noise(self, step: int) -> FloatArray:
         """Return the noise (I, R, M) of a round of linear worlds, one round after the other."""
         if step % _ROUNDS_AHEAD == 0:
-            normal = self._normal.standard_normal((*self.batch, _ROUNDS_AHEAD, self.objectives))
-            self._drawn = np.ascontiguousarray(np.moveaxis(normal, 2, 0)) * self._scale
+            normal = np.empty((*self.batch, _ROUNDS_AHEAD, self.objectives))
+            for learner, generator in np.ndenumerate(self._normal):
+                generator.standard_normal(out=normal[learner])
+            self._drawn = np.multiply(np.moveaxis(normal, 2, 0), self._scale, order="C")
         return np.asarray(self._drawn[step % _ROUNDS_AHEAD])
 
     def check_unchanged(self) -> None:
