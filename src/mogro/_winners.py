@@ -5,7 +5,7 @@ Scores are sums or minima of weighted values, or both. BLAS does the products.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ _TINY = 1e-30  # below, it loses digits
 _LEAST = np.finfo(np.float64).tiny
 _HUGE = 1e30  # weights that are larger, beside the smallest, decide no minimum
 _MINIMA = 5e-7  # the most by which equal minima may differ, of their size
-_BLOCK = 1 << 16  # scores at a time, so that they stay in the cache
+_BLOCK = 1 << 17  # scores at a time, so that they stay in the cache
 _FEWEST = 16  # rows of a table
 _STRONG, _PILOT = 64, 256  # arms that set a level for the others, and weights that name them
 
@@ -94,10 +94,11 @@ class Scores:
 
     def scaled(self, weights: Floats) -> NDArray[np.float32]:
         """Return weights (n, M) of another size, which order arms alike, in single precision."""
-        unit = np.abs(weights).max(axis=1, keepdims=True)
         if not self.total and self.values.min() >= 0:  # the smallest weights decide
-            unit = weights.min(axis=1, keepdims=True)
-        scaled = np.minimum(weights / np.maximum(unit, _LEAST), _HUGE)
+            unit = reduce(np.minimum, weights.T)
+        else:
+            unit = reduce(np.maximum, np.abs(weights.T))
+        scaled = np.minimum(weights / np.maximum(unit, _LEAST)[:, None], _HUGE)
         return np.asarray(scaled, dtype=np.float32)
 
     def least(self, weights: Floats, top: Floats) -> Floats:
@@ -173,13 +174,13 @@ def _leaders(table: Floats, single: Scores, weights: Floats) -> tuple[IntArray, 
 
     These are the rows in which they do, and all the columns that do in some row.
     """
-    every, best = np.arange(len(table)), table.argmax(axis=1)
-    top = table[every, best]
-    least = single.least(weights, top)
-    table[every, best] = -np.inf
-    rows = np.flatnonzero(table[every, table.argmax(axis=1)] >= least)
-    table[every, best] = top
-    return best, rows, np.flatnonzero((table[rows] >= least[rows, None]).any(axis=0))
+    best = table.argmax(axis=1)
+    top = table[np.arange(len(table)), best]
+    close = table >= single.least(weights, top)[:, None]
+    if np.count_nonzero(close) == len(table):
+        return best, best[:0], best[:0]
+    rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+    return best, rows, np.flatnonzero(close[rows].any(axis=0))
 
 
 def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArray]]:
