@@ -20,7 +20,7 @@ _TINY = 1e-30  # below, it loses digits
 _LEAST = np.finfo(np.float64).tiny
 _HUGE = 1e30  # weights that are larger, beside the smallest, decide no minimum
 _MINIMA = 5e-7  # the most by which equal minima may differ, of their size
-_BLOCK = 1 << 17  # scores at a time, so that they stay in the cache
+_BLOCK = 1 << 16  # scores at a time, so that they stay in the cache
 _FEWEST = 16  # rows of a table
 _STRONG, _PILOT = 64, 256  # arms that set a level for the others, and weights that name them
 
@@ -83,6 +83,12 @@ class Scores:
         if self.minimum and not self.total:  # minima with tiny weights may be below it
             slack = np.minimum(slack, _MINIMA * np.abs(top))
         return np.asarray(slack)
+
+    def lead(self, arms: IntArray, others: IntArray, weights: Floats) -> FloatArray:
+        """Return by how much arms (n,) are better than others at weights (n, M); 0: by rounding."""
+        scores = self.pairs(arms, weights)
+        lead = scores - self.pairs(others, weights)
+        return np.where(lead > self.slack(weights, scores) / 4, lead, 0.0)
 
     @cached_property
     def single(self) -> "Scores":
