@@ -110,8 +110,8 @@ class Scores:
     def least(self, weights: Floats, top: Floats) -> Floats:
         """Return above what scores in single precision may be the best, if one is ``top`` (n,)."""
         relative = _SINGLE * (weights.shape[1] + 4)
-        off = relative * np.abs(top) + np.abs(weights) @ self._absolute + _TINY
-        return np.asarray(top - off)
+        off = relative * np.abs(top) + _TINY
+        return np.asarray(top - off - (np.abs(weights) @ self._absolute if self.total else 0))
 
     @cached_property
     def _absolute(self) -> Floats:
@@ -185,7 +185,7 @@ def _leaders(table: Floats, single: Scores, weights: Floats) -> tuple[IntArray, 
     close = table >= single.least(weights, top)[:, None]
     if np.count_nonzero(close) == len(table):
         return best, best[:0], best[:0]
-    rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+    rows = np.flatnonzero(np.bincount(np.flatnonzero(close) // close.shape[1]) > 1)
     return best, rows, np.flatnonzero(close[rows].any(axis=0))
 
 

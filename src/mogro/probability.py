@@ -203,7 +203,7 @@ def _by_drawn_weights(
     drawn = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
     weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
-    won = np.zeros(arms)
+    sizes, won = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
     block = max(1, _BLOCK // values.size)
     for start in range(0, draws, block):
         some = weights[start : start + block]
@@ -213,7 +213,8 @@ def _by_drawn_weights(
             table = some @ values.T
         table = floats(table, "scores", shape=(len(some), arms))
         top = table.max(axis=1, keepdims=True)
-        tied = table >= top - SLACK * np.abs(top)
+        size = np.abs(top) if is_nonlinear(selection) else (np.abs(some) @ sizes)[:, None]
+        tied = table >= top - SLACK * size
         won += (1 / np.count_nonzero(tied, axis=1)) @ tied
     return counted_probabilities(won, draws, chosen)
 
