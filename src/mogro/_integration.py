@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._validation import FloatArray, IntArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro._winners import Floats, Scores, count_wins
 
 _NETS = 8  # independent copies of a net of weights
@@ -25,7 +25,7 @@ _WINS_OF_CHOSEN = 130  # wins that tell enough of an arm that was chosen
 _MAX_NET_SIZE = 1 << 13  # weights in a net that looks for it, before they are turned
 _CHUNK = 20480  # of all these, turned, at a time
 _RIVALS, _FIRST_RIVALS = 32, 4  # arms that it meets before all others, and before these
-_LOOKS, _CANDIDATES = 2048, 192  # weights and arms among which they are looked for
+_LOOKS, _CANDIDATES = 1024, 192  # weights and arms among which they are looked for
 _BITS = 30
 _TAIL = 1e-10  # less than any place
 _NODES, _FINE = 2049, 1 << 15  # quantiles that are computed, and with those between
@@ -68,7 +68,8 @@ def _parts(places: FloatArray, a: float, b: float) -> tuple[FloatArray, FloatArr
         after = np.log1p(-places) / b
         return after, np.log(-np.expm1(after))
     start, step, table = _beta_logarithms(a, b)
-    nearest = ((np.log(places / (1 - places)) - start) / step).astype(np.int64)
+    logits = np.log((places / (1 - places)).astype(np.float32))
+    nearest = ((logits - start) / step).astype(np.int64)
     return table[0].take(nearest), table[1].take(nearest)
 
 
@@ -133,10 +134,13 @@ def estimate(
         wins = count_wins(scores, weights, net=net, nets=_NETS)
         won, squares, size = won + wins.won, squares + wins.squares, size + block
         draws = size * _NETS
-        values, variances = won.sum(axis=0) / draws, _variances(won, squares, draws)
-        precise = variances <= (_PRECISE * values) ** 2
-        if precise[values >= _OFTEN].all() or draws + len(weights) > most:
+        total, spread = won.sum(axis=0), won.var(axis=0, ddof=1) * _NETS
+        # Eight nets tell little of the spread of an arm; what is typical of all arms tells more.
+        likely = np.maximum(spread, squares * spread.sum() / squares.sum())
+        precise = likely <= (_PRECISE * total) ** 2
+        if precise[total >= _OFTEN * draws].all() or draws + len(weights) > most:
             break
+    values, variances = total / draws, _variances(won, squares, draws)
     if chosen is not None:
         look = _CloseLook(scores, nets, chosen, weights, wins.best)
         share, variances[chosen] = look.refine(won[:, chosen], squares[chosen], size)
@@ -195,7 +199,7 @@ class _CloseLook:
         """
         lost = np.flatnonzero(self.best != self.arm)[:_LOOKS]
         winners = np.argsort(-np.bincount(self.best[lost]), kind="stable")[:_CANDIDATES]
-        table = self.table(self.scores.scaled(self.weights[lost]), np.append(self.arm, winners))
+        table = self.table(self.scores.scaled(self.weights[lost]), winners)[0]
         rivals: list[int] = []
         beats = table[1:] > table[0]
         while len(rivals) < _RIVALS and beats.any():
@@ -208,30 +212,32 @@ class _CloseLook:
         self, rivals: IntArray, start: int, stop: int
     ) -> tuple[FloatArray, IntArray]:
         """Return the weights (n, M) of parts of nets at which no rival beats the arm; the nets."""
-        objectives, all_turns = self.weights.shape[1], self.nets.law.turns
-        step = max(1, _CHUNK // (all_turns * _NETS))
+        objectives, turns = self.weights.shape[1], self.nets.law.turns
+        step = max(1, _CHUNK // (turns * _NETS))
         kept = []
         for begin in range(start, stop, step):
             weights, net = self.nets.weights(begin, min(begin + step, stop))
-            turns = all_turns
-            for some in np.split(rivals, [_FIRST_RIVALS]):
-                points = self.scores.scaled(weights)
-                table = self.table(points, np.append(self.arm, some), turns)
-                table = table.reshape(turns, 1 + len(some), len(points))
-                top = table[:, 1:].max(axis=1, initial=-np.inf)
-                turn, row = np.nonzero(table[:, 0] >= self.scores.single.least(points, top))
-                order = (np.arange(objectives) - turn[:, None]) % objectives
-                weights, net, turns = weights[row[:, None], order], net[row], 1
-            kept.append((weights, net))
+            points = self.scores.scaled(weights)
+            turn, row = np.nonzero(self.is_ahead(points, rivals[:_FIRST_RIVALS], turns))
+            place = row[:, None] * objectives + (np.arange(objectives) - turn[:, None]) % objectives
+            ahead = self.is_ahead(points.take(place), rivals[_FIRST_RIVALS:])[0]
+            kept.append((weights.take(place[ahead]), net[row[ahead]]))
         weights, net = map(np.concatenate, zip(*kept, strict=True))
         return weights, net
 
-    def table(self, points: Floats, arms: IntArray, turns: int = 1) -> Floats:
-        """Return the scores (turns * k, n) of a few arms at many weights, which may be turned.
+    def is_ahead(self, points: Floats, rivals: IntArray, turns: int = 1) -> BoolArray:
+        """Tell at which of some weights, (turns, n), no rival is better for certain."""
+        table = self.table(points, rivals, turns)
+        top = table[:, 1:].max(axis=1, initial=-np.inf)
+        return np.asarray(table[:, 0] >= self.scores.single.least(points, top))
+
+    def table(self, points: Floats, rivals: IntArray, turns: int = 1) -> Floats:
+        """Return the scores (turns, 1 + k, n) of the arm and its rivals at weights to be turned.
 
         They change places, for BLAS, and arms are turned back instead.
         """
         single = self.scores.single
-        values = single.values[arms]
+        values = single.values[np.append(self.arm, rivals)]
         turned = np.concatenate([np.roll(values, -turn, axis=1) for turn in range(turns)])
-        return Scores(points, single.minimum, single.total, single.sizes).table(turned)
+        table = Scores(points, single.minimum, single.total, single.sizes).table(turned)
+        return table.reshape(turns, len(values), len(points))

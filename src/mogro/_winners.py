@@ -5,7 +5,7 @@ Scores are sums or minima of weighted values, or both. BLAS does the products.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +84,12 @@ class Scores:
             slack = np.minimum(slack, _MINIMA * np.abs(top))
         return np.asarray(slack)
 
+    def lead(self, arms: IntArray, others: IntArray, weights: Floats) -> FloatArray:
+        """Return by how much arms (n,) are better than others at weights (n, M); 0: by rounding."""
+        scores = self.pairs(arms, weights)
+        lead = scores - self.pairs(others, weights)
+        return np.where(lead > self.slack(weights, scores) / 4, lead, 0.0)
+
     @cached_property
     def single(self) -> "Scores":
         """Scores in single precision, of another size, and of sums another level."""
@@ -94,17 +100,18 @@ class Scores:
 
     def scaled(self, weights: Floats) -> NDArray[np.float32]:
         """Return weights (n, M) of another size, which order arms alike, in single precision."""
-        unit = np.abs(weights).max(axis=1, keepdims=True)
         if not self.total and self.values.min() >= 0:  # the smallest weights decide
-            unit = weights.min(axis=1, keepdims=True)
-        scaled = np.minimum(weights / np.maximum(unit, _LEAST), _HUGE)
+            unit = reduce(np.minimum, weights.T)
+        else:
+            unit = reduce(np.maximum, np.abs(weights.T))
+        scaled = np.minimum(weights / np.maximum(unit, _LEAST)[:, None], _HUGE)
         return np.asarray(scaled, dtype=np.float32)
 
     def least(self, weights: Floats, top: Floats) -> Floats:
         """Return above what scores in single precision may be the best, if one is ``top`` (n,)."""
         relative = _SINGLE * (weights.shape[1] + 4)
-        off = relative * np.abs(top) + np.abs(weights) @ self._absolute + _TINY
-        return np.asarray(top - off)
+        off = relative * np.abs(top) + _TINY
+        return np.asarray(top - off - (np.abs(weights) @ self._absolute if self.total else 0))
 
     @cached_property
     def _absolute(self) -> Floats:
@@ -173,13 +180,13 @@ def _leaders(table: Floats, single: Scores, weights: Floats) -> tuple[IntArray, 
 
     These are the rows in which they do, and all the columns that do in some row.
     """
-    every, best = np.arange(len(table)), table.argmax(axis=1)
-    top = table[every, best]
-    least = single.least(weights, top)
-    table[every, best] = -np.inf
-    rows = np.flatnonzero(table[every, table.argmax(axis=1)] >= least)
-    table[every, best] = top
-    return best, rows, np.flatnonzero((table[rows] >= least[rows, None]).any(axis=0))
+    best = table.argmax(axis=1)
+    top = table[np.arange(len(table)), best]
+    close = table >= single.least(weights, top)[:, None]
+    if np.count_nonzero(close) == len(table):
+        return best, best[:0], best[:0]
+    rows = np.flatnonzero(np.bincount(np.flatnonzero(close) // close.shape[1]) > 1)
+    return best, rows, np.flatnonzero(close[rows].any(axis=0))
 
 
 def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArray]]:

@@ -203,19 +203,18 @@ def _by_drawn_weights(
     drawn = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
     weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
-    if not is_nonlinear(selection):
-        sizes = np.abs(values[_undominated(values)]).max(axis=0)
-        kinds, kind, copies = _distinct_rows(equal_up_to_rounding(values, SLACK / 2 * sizes))
-        won = count_wins(Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
-        return counted_probabilities((won / copies)[kind], draws, chosen)
-    won = np.zeros(arms)
+    sizes, won = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
     block = max(1, _BLOCK // values.size)
     for start in range(0, draws, block):
         some = weights[start : start + block]
-        table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some)
+        if is_nonlinear(selection):
+            table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some)
+        else:
+            table = some @ values.T
         table = floats(table, "scores", shape=(len(some), arms))
         top = table.max(axis=1, keepdims=True)
-        tied = table >= top - SLACK * np.abs(top)
+        size = np.abs(top) if is_nonlinear(selection) else (np.abs(some) @ sizes)[:, None]
+        tied = table >= top - SLACK * size
         won += (1 / np.count_nonzero(tied, axis=1)) @ tied
     return counted_probabilities(won, draws, chosen)
 
@@ -252,34 +251,20 @@ def _pieces(scores: Scores, edges: FloatArray) -> FloatArray:
 
     ``edges`` (k, 2) are weights at which pieces have to end. Scores are linear between kinks, and
     their maximum is convex there: if one arm is best at both ends it is best throughout. If not,
-    the lines of the two arms that are best at the ends cross in between; whichever arm is best
-    there either is one of the two, or cuts the interval into two of the same kind.
+    the piece is cut where the lines of the two arms cross, until they cross at its end.
     """
     edges = np.append(edges, [[0.0, 1.0], [1.0, 0.0]], axis=0)
     edges = edges[np.lexsort((-edges[:, 1], edges[:, 0]))]
     best = scores.best(edges)
-    low, high, first, last = edges[:-1], edges[1:], best[:-1], best[1:]
-    ends = [edges]
     while True:
-        cut = (first != last) & (low != high).any(axis=1)
-        low, high, first, last = low[cut], high[cut], first[cut], last[cut]
-        if not len(low):
-            break
-        before = scores.pairs(first, low) - scores.pairs(last, low)
-        after = scores.pairs(last, high) - scores.pairs(first, high)
-        total = before + after
-        share = np.where(total > 0, before / np.where(total > 0, total, 1), 0.5)[:, None]
+        low, high, first, last = edges[:-1], edges[1:], best[:-1], best[1:]
+        before = scores.lead(first, last, low)
+        after = scores.lead(last, first, high)
+        share = (before / np.where(cut := (before > 0) & (after > 0), before + after, 1))[:, None]
         middle = low * (1 - share) + high * share
-        ends.append(middle)
-        best = scores.best(middle)
-        rival = np.maximum(scores.pairs(first, middle), scores.pairs(last, middle))
-        lead = scores.pairs(best, middle) - rival
-        inside = (middle != low).any(axis=1) & (middle != high).any(axis=1)
-        new = (lead > scores.slack(middle, rival) / 4) & inside & (best != first) & (best != last)
-        low, high = (
-            np.append(low[new], middle[new], axis=0),
-            np.append(middle[new], high[new], axis=0),
-        )
-        first, last = np.append(first[new], best[new]), np.append(best[new], last[new])
-    whole = np.concatenate(ends)
-    return np.asarray(whole[np.lexsort((-whole[:, 1], whole[:, 0]))])
+        cut &= (middle != low).any(axis=1) & (middle != high).any(axis=1)
+        if not cut.any():
+            return edges
+        place, middle = np.flatnonzero(cut) + 1, middle[cut]
+        edges = np.insert(edges, place, middle, axis=0)
+        best = np.insert(best, place, scores.best(middle))
