@@ -200,7 +200,7 @@ def _explain(request: ServiceRequest, body: wire.DecisionId) -> wire.Explanation
 
 def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
     """Say what should be looked at."""
-    return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in request.agent.alarms()])
+    return wire.AlarmsAnswer(request.agent.alarms())
 
 
 def _show_weights(request: ServiceRequest, _: None) -> wire.WeightsAnswer:
@@ -343,11 +343,11 @@ def _states(service: Service) -> dict[str, str]:
     return states
 
 
-async def _ready(request: ServiceRequest, _: None) -> wire.ReadyAnswer:
+async def _ready(request: ServiceRequest, _: None) -> dict[str, bool]:
     """Say whether it answers."""
     if not request.service.ready:
         raise HTTPException(503, "ready: the service is starting or stopping")
-    return wire.ReadyAnswer(ready=True)
+    return {"ready": True}
 
 
 def _metrics(request: ServiceRequest, _: None) -> Response:

@@ -2,8 +2,7 @@
 
 Routes, the description (:mod:`mogro.service.openapi`) and the client are made from these and from
 :mod:`mogro.service.calls`. Decoding checks types, and the agent all else. What an agent returns
-goes as it is, where that is a data class; a named tuple would go as a bare list, so that a struct
-with its fields does. A number that is not finite goes as null.
+goes as it is, where that is a data class. A number that is not finite goes as null.
 """
 
 import math
@@ -22,7 +21,6 @@ from mogro.agent import (
     DecisionRecord,
     Objective,
     Outcome,
-    Propensities,
     Rival,
 )
 
@@ -55,16 +53,13 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def _fields_of(kind: Any, **others: Any) -> Any:
-    """Return a struct with the fields of a named tuple, some of other types."""
+    """Return a struct with the fields of a named tuple, which would go as a bare list."""
     fields = list((get_type_hints(kind) | others).items())
-    namespace = {"__doc__": (kind.__doc__ or "").partition("\n")[0]}
-    return msgspec.defstruct(f"{kind.__name__}Answer", fields, namespace=namespace)
+    return msgspec.defstruct(f"{kind.__name__}Answer", fields)
 
 
-AlarmAnswer: Any = _fields_of(Alarm)
 BudgetAnswer: Any = _fields_of(BudgetStatus, forecast=float | None)  # null: no decision yet
 OutcomeAnswer: Any = _fields_of(Outcome)
-ProbabilitiesAnswer: Any = _fields_of(Propensities)
 
 
 class DecisionAnswer(Struct, frozen=True):
@@ -83,7 +78,7 @@ class DecisionAnswer(Struct, frozen=True):
 class DecisionsAnswer(Struct):
     """Several decisions, chosen together."""
 
-    decisions: list[DecisionAnswer]
+    decisions: tuple[DecisionAnswer, ...]
 
 
 class CountAnswer(Struct):
@@ -176,7 +171,7 @@ class DecisionId(Body):
 class AlarmsAnswer(Struct):
     """What should be looked at."""
 
-    alarms: list[AlarmAnswer]
+    alarms: tuple[Alarm, ...]
 
 
 class ChangeAnswer(Struct, omit_defaults=True):
@@ -276,12 +271,6 @@ class HealthAnswer(Struct):
 
     status: str
     agents: dict[str, str]
-
-
-class ReadyAnswer(Struct):
-    """That the service answers."""
-
-    ready: bool
 
 
 class AuditAnswer(Struct):
