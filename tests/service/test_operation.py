@@ -96,8 +96,8 @@ def test_budgets_are_read_and_set(tmp_path: Path) -> None:
         assert local.budgets[0].target == 4.0
         with pytest.raises(ValueError, match="budgets: expected objectives"):
             remote.set_budgets([mogro.Budget("none", at_most=4.0, burst=10)])
-        (change,) = service.ask("GET", "/v1/agents/shop/budgets").json["history"]
-        assert change["detail"][0]["at_most"] == 4.0
+        (change,) = service.ask("GET", "/v1/agents/shop/config").json["history"]
+        assert change["detail"]["budgets"][0]["at_most"] == 4.0
         assert (
             'mogro_price{agent="shop",objective="cost"}'
             in service.ask("GET", "/metrics").body.decode()
@@ -208,14 +208,14 @@ def test_a_session_needs_its_token_and_ends(tmp_path: Path) -> None:
         assert "<script>" not in page
         assert "style=" not in page
         (token,) = re.findall(r'data-token="([^"]+)"', page)
-        body, path = {"weights": {"click": 1}}, "/v1/agents/shop/weights"
-        assert service.ask("PUT", path, body, headers=browser).status == 403
+        body, path = {"weights": {"click": 1}}, "/v1/agents/shop/config"
+        assert service.ask("PATCH", path, body, headers=browser).status == 403
         wrong = browser | {"x-mogro-token": "wrong"}
-        assert service.ask("PUT", path, body, headers=wrong).status == 403
+        assert service.ask("PATCH", path, body, headers=wrong).status == 403
         right = browser | {"x-mogro-token": token}
-        assert service.ask("PUT", path, body, headers=right).status == 200
+        assert service.ask("PATCH", path, body, headers=right).status == 200
         assert service.ask("POST", "/logout", {}, headers=right).status == 200
-        assert service.ask("PUT", path, body, headers=right).status == 401
+        assert service.ask("PATCH", path, body, headers=right).status == 401
         for _ in range(5):
             assert service.ask("POST", "/login", b"key=wrong", headers=FORM).status == 401
         answer = service.ask("POST", "/login", f"key={key}".encode(), headers=FORM)

@@ -48,8 +48,8 @@ CALLS = [
     ("read", "GET", "/v1/agents/shop/decision?id=v1", None),
     ("read", "POST", "/v1/agents/shop/front", {}),
     ("read", "GET", "/v1/agents/shop/alarms", None),
-    ("read", "GET", "/v1/agents/shop/weights", None),
-    ("admin", "PUT", "/v1/agents/shop/weights", {"weights": None}),
+    ("read", "GET", "/v1/agents/shop/config", None),
+    ("admin", "PATCH", "/v1/agents/shop/config", {"weights": None}),
     ("admin", "PUT", "/v1/agents/shop/arms", {"arms": {"song": [1.0, 1.0]}}),
     ("admin", "PATCH", "/v1/agents/shop/config", {"epsilon": 0.2}),
     ("admin", "POST", "/v1/agents/shop/erase", {"ids": ["v1"]}),
@@ -124,13 +124,13 @@ def test_names_of_agents_are_for_those_with_a_key(locked: tuple[Running, dict[st
 def test_the_record_of_changes_is_for_admins_of_all(locked: tuple[Running, dict[str, str]]) -> None:
     service, keys = locked
     body = {"weights": {"click": 1}}
-    assert service.ask("PUT", "/v1/agents/shop/weights", body, key=keys["admin"]).status == 200
+    assert service.ask("PATCH", "/v1/agents/shop/config", body, key=keys["admin"]).status == 200
     for path in ("/v1/audit", "/metrics"):
         assert service.ask("GET", path, key=keys["admin"]).status == 403  # of one agent
         assert service.ask("GET", path, key=keys["everything"]).status == 200
         assert service.ask("GET", path).status == 401
     (change,) = service.ask("GET", "/v1/audit", key=keys["everything"]).json["changes"]
-    assert (change["by"], change["what"], change["detail"]) == ("admin", "weights", {"click": 1})
+    assert (change["by"], change["what"], change["detail"]) == ("admin", "config", body)
     assert service.ask("GET", "/v1/agents", key=keys["other"]).json["agents"] == ["other"]
 
 

@@ -181,25 +181,23 @@ class RemoteAgent:
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of decisions that are given none; None: the policy's own."""
-        return self._ask("GET", "/weights", wire.WeightsAnswer).weights
+        return self.describe().weights
 
-    def set_weights(self, weights: Any, *, now: float | None = None) -> None:
+    def set_weights(self, weights: Any) -> None:
         """Set the trade-off of decisions that are given none."""
-        body = wire.SetWeights(weights=weights, now=now)
-        self._ask("PUT", "/weights", wire.WeightsAnswer, body)
+        self.reconfigure({"weights": weights})
 
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How the budgets stand."""
-        answers = self._ask("GET", "/budgets", wire.BudgetsAnswer).budgets
+        answers = self.describe().budgets
         for status in answers:
             status.forecast = float("nan") if status.forecast is None else status.forecast
         return tuple(BudgetStatus(*astuple(status)) for status in answers)
 
     def set_budgets(self, budgets: Sequence[Budget]) -> None:
         """Have these budgets from now on, and no others."""
-        body = wire.SetBudgets(budgets=list(budgets))
-        self._ask("PUT", "/budgets", wire.BudgetsAnswer, body)
+        self.reconfigure({"budgets": list(budgets)})
 
     def reconfigure(self, settings: Mapping[str, Any]) -> Reconfiguration:
         """Go on with another configuration, as in the file of the service; what is left out stays.
@@ -207,7 +205,7 @@ class RemoteAgent:
         Return what has changed.
         """
         answer = self._ask("PATCH", "/config", wire.ConfigAnswer, settings)
-        return Reconfiguration(tuple(answer.changes), answer.relearned, answer.unsure)
+        return Reconfiguration(answer.changes, answer.relearned, answer.unsure)
 
     @property
     def arms(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import calls, wire
 from mogro.service.access import Caller
-from mogro.service.config import AgentSettings
+from mogro.service.config import AgentChanges
 from mogro.service.error_responses import error_answer
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
@@ -72,10 +72,6 @@ class ServiceRequest(NamedTuple):
         by, agent = self.caller.name, self.hosted.name
         self.service.audit.write(by, agent, what, msgspec.to_builtins(detail))
         self.service.log({"event": "change", "by": by, "agent": agent, "what": what})
-
-    def history(self, what: str) -> list[wire.ChangeAnswer]:
-        """Return who has changed it before."""
-        return self.service.audit.changes(self.hosted.name, what)
 
 
 class Operation(NamedTuple):
@@ -138,12 +134,8 @@ def operations(service: Service) -> list[Operation]:
         make_operation("GET", f"{_AGENT_PATH}/decision", "read", _show_decision),
         make_operation("GET", f"{_AGENT_PATH}/explanation", "read", _explain),
         make_operation("GET", f"{_AGENT_PATH}/alarms", "read", _show_alarms),
-        make_operation("GET", f"{_AGENT_PATH}/weights", "read", _show_weights),
-        make_operation("PUT", f"{_AGENT_PATH}/weights", "admin", _set_weights),
         make_operation("GET", f"{_AGENT_PATH}/config", "read", _show_config),
         make_operation("PATCH", f"{_AGENT_PATH}/config", "admin", _reconfigure),
-        make_operation("GET", f"{_AGENT_PATH}/budgets", "read", _show_budgets),
-        make_operation("PUT", f"{_AGENT_PATH}/budgets", "admin", _set_budgets),
         make_operation("GET", f"{_AGENT_PATH}/arms", "read", _show_arms),
         make_operation("PUT", f"{_AGENT_PATH}/arms", "admin", _put_arms),
         make_operation("DELETE", f"{_AGENT_PATH}/arms", "admin", _drop_arms),
@@ -203,24 +195,12 @@ def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
     return wire.AlarmsAnswer(request.agent.alarms())
 
 
-def _show_weights(request: ServiceRequest, _: None) -> wire.WeightsAnswer:
-    """Return the trade-off, and those before."""
-    return wire.WeightsAnswer(request.agent.weights, request.history("weights"))
-
-
-def _set_weights(request: ServiceRequest, body: wire.SetWeights) -> wire.WeightsAnswer:
-    """Set the trade-off."""
-    request.agent.set_weights(body.weights, now=body.now)
-    request.record_change("weights", body.weights)
-    return _show_weights(request, None)
-
-
 def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
     return _config_after(request, Reconfiguration())
 
 
-def _reconfigure(request: ServiceRequest, body: AgentSettings) -> wire.ConfigAnswer:
+def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
     options, config = body.options(), request.agent.config
     names = ("arms", "context", "interactions")
@@ -236,21 +216,8 @@ def _reconfigure(request: ServiceRequest, body: AgentSettings) -> wire.ConfigAns
 
 
 def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
-    settings, history = to_plain(request.agent.config), request.history("config")
-    return wire.ConfigAnswer(settings, list(done.changes), done.relearned, done.unsure, history)
-
-
-def _show_budgets(request: ServiceRequest, _: None) -> wire.BudgetsAnswer:
-    """Say how the budgets stand."""
-    budgets = [wire.BudgetAnswer(*status) for status in request.agent.budgets]
-    return wire.BudgetsAnswer(budgets, request.history("budgets"))
-
-
-def _set_budgets(request: ServiceRequest, body: wire.SetBudgets) -> wire.BudgetsAnswer:
-    """Set all budgets."""
-    request.agent.reconfigure(budgets=body.budgets)
-    request.record_change("budgets", body.budgets)
-    return _show_budgets(request, None)
+    history = request.service.audit.changes(request.hosted.name, "config")
+    return wire.ConfigAnswer(to_plain(request.agent.config), *done, history)
 
 
 def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
@@ -289,6 +256,7 @@ def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
         agent.theta,
         agent.intercept,
         agent.weights,
+        [wire.BudgetAnswer(*status) for status in agent.budgets],
         agent.counters,
         agent.observations,
         len(request.hosted.arms.features_by_arm),

@@ -15,7 +15,6 @@ from msgspec import Meta, Struct
 from mogro._validation import FloatArray
 from mogro.agent import (
     Alarm,
-    Budget,
     BudgetStatus,
     Decision,
     DecisionRecord,
@@ -184,40 +183,13 @@ class ChangeAnswer(Struct, omit_defaults=True):
     detail: Any = None
 
 
-class SetWeights(Body):
-    """A trade-off; null goes back to the policy's."""
-
-    weights: Weights | None
-    now: float | None = None
-
-
-class WeightsAnswer(Struct):
-    """The trade-off that decisions have where none is given, and the ones before."""
-
-    weights: dict[str, float] | None
-    history: list[ChangeAnswer]
-
-
 class ConfigAnswer(Struct):
     """The settings of an agent as they are now, and who changed them before."""
 
     settings: dict[str, Any]
-    changes: list[str]  # of this request
+    changes: tuple[str, ...]  # of this request
     relearned: int
     unsure: int
-    history: list[ChangeAnswer]
-
-
-class SetBudgets(Body):
-    """All budgets that there are from now on."""
-
-    budgets: list[Budget]
-
-
-class BudgetsAnswer(Struct):
-    """How all budgets stand, and who changed them before."""
-
-    budgets: list[BudgetAnswer]
     history: list[ChangeAnswer]
 
 
@@ -253,7 +225,8 @@ class AgentAnswer(Struct):
     features: tuple[str, ...]
     theta: FloatArray
     intercept: FloatArray
-    weights: dict[str, float] | None
+    weights: dict[str, float] | None  # of decisions that are given none
+    budgets: list[BudgetAnswer]  # how they stand
     counters: dict[str, int]
     observations: dict[str, float]
     catalogue: int

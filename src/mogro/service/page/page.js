@@ -153,8 +153,8 @@ async function apply() {
   byId("apply").disabled = true;
   try {
     const body = JSON.stringify({ weights: chosen });
-    const path = `/v1/agents/${encodeURIComponent(agent)}/weights`;
-    await ask(path, { method: "PUT", body });
+    const path = `/v1/agents/${encodeURIComponent(agent)}/config`;
+    await ask(path, { method: "PATCH", body });
     reset();
     byId("words").textContent = "Applied: the next decisions follow it.";
     await refresh();
