@@ -158,11 +158,8 @@ def _call(call: type[calls.Call], *, writes: bool = False) -> Operation:
 
 
 def _carry_out(request: ServiceRequest, call: calls.Call) -> Any:
-    """Return the answer of the agent, and remember what was on offer."""
-    answer = call.carry_out(request.agent, request.hosted.arms.catalogue)
-    if isinstance(call, calls.DecideCall):
-        request.hosted.recent_choices.append((call.arms, call.context))
-    return answer
+    """Return the answer of the agent."""
+    return call.carry_out(request.agent, request.hosted.arms.catalogue)
 
 
 async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswers:

@@ -3,7 +3,6 @@
 All names in HTML are escaped.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
-from mogro.agent import Estimates
+from mogro.agent import Agent, Estimates
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
@@ -22,8 +21,7 @@ from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import ServiceRequest
 from mogro.service.wire import ChangeAnswer, DecisionId
 
-_MAX_CHOICES = 100  # of the recent ones, that a trade-off is tried on
-_RECENT_DECISIONS = 1000  # decisions
+_MAX_DECISIONS = 20  # the last ones, on which a trade-off is tried
 _Z = 1.96  # standard errors of an interval of 95 %
 _NO_NOISE = (
     "What is certain of the front is not known: it takes the noise of rewards, a standard "
@@ -34,7 +32,6 @@ _NO_NOISE = (
 def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
     """Return all parts of the page that change: those of a report, and what else there is."""
     return _report_parts(hosted) | {
-        "listed": _arms(hosted),
         "budgets": _budgets(hosted),
         "changes": _changes(changes),
     }
@@ -50,29 +47,6 @@ def _report_parts(hosted: HostedAgent) -> dict[str, str]:
             message = f"What is certain of the front is not known: {error}."
     parts = agent.report_parts()
     return parts | {"front": parts["front"] + _page.messages([], [message])}
-
-
-def _arms(hosted: HostedAgent) -> str:
-    """List arms: how often they were chosen, and what is believed of them in recent choices."""
-    state = hosted.agent.freeze()
-    names, ledger = state.objective_set.names, state.ledger
-    history = [ledger.arms[row] for row in ledger.live().tolist()]
-    counts, recent_counts = Counter(history), Counter(history[-_RECENT_DECISIONS:])
-    beliefs_by_arm: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
-    for estimates in _recent_estimates(hosted):
-        columns = estimates.arms, estimates.values, estimates.errors
-        for arm, value, error in zip(*columns, strict=True):
-            beliefs_by_arm.setdefault(arm, []).append((value, error))
-    rows = []
-    recent_total = max(recent_counts.total(), 1)
-    for arm in sorted({*beliefs_by_arm, *counts}, key=lambda a: (-recent_counts[a], -counts[a], a)):
-        cells = ["not on offer"] * len(names)
-        if arm in beliefs_by_arm:
-            cells = _format_beliefs(np.mean(beliefs_by_arm[arm], axis=0))
-        rows.append([arm, f"{counts[arm]:,}", f"{recent_counts[arm] / recent_total:.1%}", *cells])
-    heads = ["arm", "chosen", f"of the last {recent_total:,}", *(f"{n}, believed" for n in names)]
-    region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
-    return f"{region}{_page.table('All arms', heads, rows)}</div>"
 
 
 def _format_beliefs(beliefs: FloatArray) -> list[str]:
@@ -134,19 +108,13 @@ def _format_values(values: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
-def _recent_estimates(hosted: HostedAgent) -> list[Estimates]:
-    """Return what is believed of the arms of recent choices.
-
-    Without any since the service was started, the catalogue stands for them where it can.
-    """
-    agent, estimates = hosted.agent, []
-    choices = list(hosted.recent_choices)[-_MAX_CHOICES:]
-    if not choices and hosted.arms.features_by_arm and agent.config.context is None:
-        choices = [(None, None)]
-    for arms, context in choices:
-        arms_on_offer = hosted.arms.catalogue if arms is None else arms
-        with suppress(ValueError):  # from before a change of the settings
-            estimates.append(agent.estimate(arms_on_offer, context=context))
+def _recent_estimates(agent: Agent) -> list[Estimates]:
+    """Return what is believed now of the arms that the last decisions had on offer."""
+    ledger, estimates = agent.freeze().ledger, []
+    for row in ledger.live()[-_MAX_DECISIONS:].tolist():
+        with suppress(ValueError):  # not on record, or from before a change of the settings
+            arms = agent.decision(ledger.ids[row]).decision.inputs.arms
+            estimates.append(agent.estimate(list(arms.ids), arms.raw, context=arms.context))
     return estimates
 
 
@@ -164,7 +132,7 @@ def _believed_rewards(
 def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
     objective_set, current = request.agent.config.objective_set, request.agent.weights
-    estimates = _recent_estimates(request.hosted)
+    estimates = _recent_estimates(request.agent)
 
     def point(weights: FloatArray) -> dict[str, Any]:
         values, errors = _believed_rewards(estimates, objective_set, weights)
@@ -187,7 +155,7 @@ def compare_trade_off(request: ServiceRequest, body: dict[str, float]) -> dict[s
     """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
     agent, objective_set = request.agent, request.agent.config.objective_set
     objective_set.weights(body)  # it checks them
-    current_weights, estimates = agent.weights, _recent_estimates(request.hosted)
+    current_weights, estimates = agent.weights, _recent_estimates(request.agent)
     trade_offs = [weights for weights in (current_weights, body) if weights is not None]
     rows = []
     if estimates:

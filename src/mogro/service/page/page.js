@@ -231,7 +231,7 @@ function fill(scale, a, b) {
 function draw() {
   const picture = byId("picture");
   if (!front.points.length) {
-    picture.textContent = "No decision since the service was started: nothing to draw yet.";
+    picture.textContent = "No decision yet: nothing to draw.";
     return;
   }
   const held = picture.querySelector(".handle") === document.activeElement;
