@@ -18,12 +18,6 @@ _CLOCK = 1e9  # seconds: times beyond are those of a clock
 STYLE = Path(__file__).with_name("_page.css")
 
 
-def page(title: str, body: str) -> str:
-    """Return a whole page."""
-    style = STYLE.read_text(encoding="utf-8")
-    return fill(Path(__file__).with_name("_page.html"), title=text(title), style=style, body=body)
-
-
 def fill(template: Path, **parts: str) -> str:
     """Return a template with HTML in the places of its names."""
     return Template(template.read_text(encoding="utf-8")).substitute(parts)

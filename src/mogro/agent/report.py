@@ -76,8 +76,8 @@ def make_parts(
 
 def make_report(parts: Mapping[str, str]) -> str:
     """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
-    body = _page.fill(Path(__file__).with_name("report.html"), **parts)
-    return _page.page("How the agent is doing", body)
+    style = _page.STYLE.read_text(encoding="utf-8")
+    return _page.fill(Path(__file__).with_name("report.html"), style=style, **parts)
 
 
 class HeldDecisions:
@@ -200,8 +200,8 @@ def _draw_arms(estimates: Estimates, front: Front) -> str:
     on_front = np.isin(estimates.arms, front.arms)
     series = []
     for label, mask in (("others", ~on_front), ("best for some weights", on_front)):
-        names = list(compress(estimates.arms, mask))
-        series.append(Series(label, *estimates.shown[mask].T[:2], names=names))
+        names, points = list(compress(estimates.arms, mask)), estimates.shown[mask]
+        series.append(Series(label, points[:, 0], points[:, 1], names=names))
     return draw("Arms on offer, as believed", [each for each in series if each.names], x=x, y=y)
 
 

@@ -81,7 +81,7 @@ def _changes(changes: list[ChangeAnswer]) -> str:
 def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
     """Return a decision with its rewards and its explanation, as HTML."""
     record = request.agent.decision(body.id)
-    decision, names = record.decision, request.agent.config.objective_set.names
+    decision = record.decision
     facts = [
         body.id,
         decision.arm,
@@ -92,16 +92,10 @@ def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
     heads = ["decision", "arm", "expected", "rewards", "status"]
     shown = _page.table("Decision", heads, [facts])
     try:
-        explanation = request.agent.explain(decision)
+        why = f"<pre>{_page.text(request.agent.explain(decision))}</pre>"
     except ValueError as error:
-        return {"html": shown + _page.messages([], [str(error)])}
-    rows = []
-    for rival in explanation.rivals:
-        leads = [f"{rival.leads[name]:+.3g}" for name in names if name in rival.leads]
-        rows.append([rival.arm, *leads, "" if rival.total is None else f"{rival.total:+.3g}"])
-    heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
-    why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
-    return {"html": shown + why + (_page.table("Other arms", heads, rows) if rows else "")}
+        why = _page.messages([], [str(error)])
+    return {"html": shown + why}
 
 
 def _format_values(values: dict[str, float]) -> str:
