@@ -30,7 +30,7 @@ FRONT = "return document.querySelectorAll('#picture .dot').length"
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, str]]:
     folder = tmp_path_factory.mktemp("shop")
-    key = add_key(folder / "shop.keys.toml", XSS, [], [])
+    key = add_key(folder / "shop.keys.json", XSS, [], [])
     worth = {f"cheap{XSS}": (0.1, 1.0), "good": (0.9, 4.0), "both": (0.5, 3.2)}
     with running(folder, {"agents": {"shop": AGENT}}) as service:
         with service.connect(key=key) as agent:

@@ -161,7 +161,7 @@ def test_names_of_others_are_escaped_on_the_page(tmp_path: Path) -> None:
         "budgets": [{"objective": f"click{XSS}", "at_most": 1.0, "burst": 5}],
         "holdout": 0.5,
     }
-    key = add_key(tmp_path / "shop.keys.toml", XSS, [], [])
+    key = add_key(tmp_path / "shop.keys.json", XSS, [], [])
     with running(tmp_path, {"agents": {"shop": agent}}) as service:
         with service.connect(key=key) as remote:
             for visit in range(12):
@@ -195,7 +195,7 @@ def test_names_of_others_are_escaped_on_the_page(tmp_path: Path) -> None:
 
 
 def test_a_session_needs_its_token_and_ends(tmp_path: Path) -> None:
-    key = add_key(tmp_path / "shop.keys.toml", "boss", [], [])
+    key = add_key(tmp_path / "shop.keys.json", "boss", [], [])
     with running(tmp_path) as service:
         assert service.ask("GET", "/page/shop").headers["location"] == "/login"
         cookie = service.ask("POST", "/login", f"key={key}".encode(), headers=FORM).headers[
@@ -284,7 +284,7 @@ def test_the_demo_has_visitors(tmp_path: Path) -> None:
         seen = [demo._visit(remote, articles, f"v{n}", rng) for n in range(60)]
         assert 3 < sum(map(bool, seen)) < 40
         assert service.ask("GET", "/page/news").status == 200
-    assert demo.demo_config(tmp_path, port=5).key_file == tmp_path / "demo.keys.toml"
+    assert demo.demo_config(tmp_path, port=5).key_file == tmp_path / "demo.keys.json"
 
 
 def test_times_of_a_clock_are_drawn_as_ago() -> None:

@@ -28,7 +28,7 @@ def _look_at_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[tuple[Running, dict[str, str]]]:
     """A service with a key for every role, and one for another agent."""
-    path = tmp_path / "shop.keys.toml"
+    path = tmp_path / "shop.keys.json"
     keys: dict[str, str] = {}
     for role in keys_module.ROLES:
         keys[role] = add_key(path, role, [role], ["shop"])
@@ -102,7 +102,7 @@ def test_nobody_moves_time_beyond_the_clock(tmp_path: Path) -> None:
 
 
 def test_a_session_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
-    path = tmp_path / "shop.keys.toml"
+    path = tmp_path / "shop.keys.json"
     key = add_key(path, "boss", [], [])
     with running(tmp_path) as service:
         form = {"content-type": "application/x-www-form-urlencoded"}
@@ -262,7 +262,7 @@ def test_only_loopback_without_keys(tmp_path: Path) -> None:
     plain = {"agents": {"shop": SHOP}, "host": "0.0.0.0"}
     with pytest.raises(ValueError, match="host: expected a loopback address, as there are no keys"):
         Service(parse_config(plain, tmp_path / "shop.toml"))
-    add_key(tmp_path / "shop.keys.toml", "admin", [], [])
+    add_key(tmp_path / "shop.keys.json", "admin", [], [])
     parse_config(plain, tmp_path / "shop.toml").check(keys=True)
 
 
@@ -297,7 +297,7 @@ def test_keys_on_the_command_line(tmp_path: Path) -> None:
     path.write_text("[agents.a]\narms = 2\nobjectives = [{name = 'x'}]\n")
     made = run(cli.main, "serve", path, "--add-key", "phone", "--roles", "decide,reward")
     assert made.exit_code == 0
-    ring = KeyRing(tmp_path / "shop.keys.toml")
+    ring = KeyRing(tmp_path / "shop.keys.json")
     name, key = ring.find(made.output.strip()) or ("", None)
     assert key is not None
     assert (name, key.roles) == ("phone", ["decide", "reward"])

@@ -162,7 +162,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def key_file(self) -> Path:
         """Where the hashes of keys stand."""
-        return self.resolve(self.keys or f"{self.path.stem}.keys.toml")
+        return self.resolve(self.keys or f"{self.path.stem}.keys.json")
 
     @property
     def secure(self) -> bool:

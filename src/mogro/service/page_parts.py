@@ -23,10 +23,6 @@ from mogro.service.wire import ChangeAnswer, DecisionId
 
 _MAX_DECISIONS = 20  # the last ones, on which a trade-off is tried
 _Z = 1.96  # standard errors of an interval of 95 %
-_NO_NOISE = (
-    "What is certain of the front is not known: it takes the noise of rewards, a standard "
-    "deviation for each objective (noise, in the file of the service)."
-)
 
 
 def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
@@ -38,15 +34,13 @@ def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, st
 
 
 def _report_parts(hosted: HostedAgent) -> dict[str, str]:
-    """Return the parts of a report, with what is certain of the front or why that is not known."""
-    agent, message = hosted.agent, _NO_NOISE
-    if hosted.noise is not None:
-        try:
-            return agent.report_parts(confidence=LEVEL, noise=hosted.noise)
-        except ValueError as error:  # as with half-lives
-            message = f"What is certain of the front is not known: {error}."
-    parts = agent.report_parts()
-    return parts | {"front": parts["front"] + _page.messages([], [message])}
+    """Return the parts of a report, with what is certain of the front where noise is known."""
+    confidence = None if hosted.noise is None else LEVEL
+    try:
+        return hosted.agent.report_parts(confidence=confidence, noise=hosted.noise)
+    except ValueError as error:  # as with half-lives
+        message = f"What is certain of the front is not known: {error}."
+        return hosted.agent.report_parts() | {"front": _page.messages([], [message])}
 
 
 def _format_beliefs(beliefs: FloatArray) -> list[str]:
