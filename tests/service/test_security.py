@@ -181,6 +181,7 @@ def test_no_key_stands_in_a_file_or_in_the_log(locked: tuple[Running, dict[str, 
         ({"host": "[::1]:8080"}, 200),
         ({"host": "localhost", "origin": "http://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
+        ({"host": "localhost", "origin": "http://["}, 403),
         ({"host": "localhost:80", "origin": "http://localhost:80"}, 200),
     ],
 )

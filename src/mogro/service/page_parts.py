@@ -19,7 +19,7 @@ from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import ServiceRequest
-from mogro.service.wire import ChangeAnswer, DecisionId
+from mogro.service.wire import ChangeAnswer
 
 _MAX_DECISIONS = 20  # the last ones, on which a trade-off is tried
 _Z = 1.96  # standard errors of an interval of 95 %
@@ -70,30 +70,6 @@ def _changes(changes: list[ChangeAnswer]) -> str:
         when = str(np.datetime64(int(change.time), "s")).replace("T", " ")
         rows.append([when, change.by, change.what, str(change.detail)])
     return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
-
-
-def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
-    """Return a decision with its rewards and its explanation, as HTML."""
-    record = request.agent.decision(body.id)
-    decision = record.decision
-    facts = [
-        body.id,
-        decision.arm,
-        _format_values(decision.estimates),
-        _format_values(record.rewards) or "none yet",
-        ", ".join(f"{name} {status}" for name, status in record.status.items()),
-    ]
-    heads = ["decision", "arm", "expected", "rewards", "status"]
-    shown = _page.table("Decision", heads, [facts])
-    try:
-        why = f"<pre>{_page.text(request.agent.explain(decision))}</pre>"
-    except ValueError as error:
-        why = _page.messages([], [str(error)])
-    return {"html": shown + why}
-
-
-def _format_values(values: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
 def _recent_estimates(agent: Agent) -> list[Estimates]:

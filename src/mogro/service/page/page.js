@@ -3,7 +3,7 @@
 // dragged, compared and applied. Names of others are set as text, never as HTML.
 
 const { agent, token, may } = document.body.dataset;
-const here = `/page/${encodeURIComponent(agent)}`;
+const here = `/page/${encodeURIComponent(agent)}`, api = `/v1/agents/${encodeURIComponent(agent)}`;
 const byId = (id) => document.getElementById(id);
 const SIZE = { left: 64, right: 18, top: 16, bottom: 46 };
 const REFRESH = 3000, PAUSE = 350; // milliseconds
@@ -153,8 +153,7 @@ async function apply() {
   byId("apply").disabled = true;
   try {
     const body = JSON.stringify({ weights: chosen });
-    const path = `/v1/agents/${encodeURIComponent(agent)}/config`;
-    await ask(path, { method: "PATCH", body });
+    await ask(`${api}/config`, { method: "PATCH", body });
     reset();
     byId("words").textContent = "Applied: the next decisions follow it.";
     await refresh();
@@ -329,11 +328,45 @@ function sortBy(event) {
   filterArms();
 }
 
+function makeTable(label, heads, rows) {
+  const table = document.createElement("table");
+  table.setAttribute("aria-label", label);
+  const head = table.createTHead().insertRow(), body = table.createTBody();
+  for (const name of heads) {
+    const cell = head.appendChild(document.createElement("th"));
+    cell.scope = "col";
+    cell.textContent = name;
+  }
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const text of row) { line.insertCell().textContent = text; }
+  }
+  return table;
+}
+
+const digits = (value) => (typeof value === "number" ? Number(value.toPrecision(4)) : value ?? "");
+const list = (values) => Object.entries(values)
+  .map(([name, value]) => `${name} ${digits(value)}`).join(", ");
+
 async function lookUp(event) {
   event.preventDefault();
+  const query = `id=${encodeURIComponent(byId("id").value)}`;
   try {
-    const answer = await ask(`${here}/decision?id=${encodeURIComponent(byId("id").value)}`);
-    byId("decision").innerHTML = answer.html;
+    const { decision, rewards, status } = await ask(`${api}/decision?${query}`);
+    const fields = [decision.id, decision.arm, list(decision.estimates), list(rewards) || "none yet",
+      list(status)];
+    const heads = ["decision", "arm", "expected", "rewards", "status"];
+    const shown = [makeTable("Decision", heads, [fields])], why = document.createElement("p");
+    shown.push(why);
+    try {
+      const explanation = await ask(`${api}/explanation?${query}`);
+      why.textContent = `${decision.arm}: ${explanation.reason}.`;
+      const rows = explanation.rivals.map((rival) => [rival.arm, list(rival.leads), digits(rival.total)]);
+      shown.push(makeTable("Other arms", ["instead of", "leads, in units", "weighted"], rows));
+    } catch (error) {
+      why.textContent = error.message;
+    }
+    byId("decision").replaceChildren(...shown);
   } catch (error) {
     byId("decision").textContent = error.message;
   }
