@@ -4,11 +4,12 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, BinaryIO, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -268,13 +269,9 @@ def _log(request: ServiceRequest, _: None) -> Response:
         "content-disposition": f'attachment; filename="{request.hosted.name}.parquet"',
         "content-length": str(os.fstat(file.fileno()).st_size),
     }
-    kind = "application/vnd.apache.parquet"
-    return StreamingResponse(_pieces(file), headers=headers, media_type=kind)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        yield from iter(partial(file.read, _CHUNK), b"")
+    chunks = iter(partial(file.read, _CHUNK), b"")
+    kind, close = "application/vnd.apache.parquet", BackgroundTask(file.close)
+    return StreamingResponse(chunks, headers=headers, media_type=kind, background=close)
 
 
 async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
