@@ -101,7 +101,7 @@ def test_nothing_of_others_is_run(window: Browser, shop: tuple[Running, str]) ->
     window.type("#id", f"{XSS}3")
     window.click("#lookup button")
     window.wait(lambda: XSS in window.text("#decision"))
-    assert f"cheap{XSS}" in window.text("#listed")
+    assert f"cheap{XSS}" in window.text("#arms_table")
     assert PRICE in window.text("#objectives")
     assert window.run("return window.hacked ?? null") is None
     assert window.run("return document.querySelectorAll('img, [style], style').length") == 0
@@ -136,9 +136,7 @@ def test_the_trade_off_by_keyboard(window: Browser, shop: tuple[Running, str]) -
     window.click("#reset")
     assert int(window.run(now)) == before
     window.type("#filter", "good")
-    shown = (
-        "return [...document.querySelectorAll('#listed tbody tr')].filter((r) => !r.hidden).length"
-    )
+    shown = "return [...document.querySelectorAll('#arms_table tbody tr')].filter((r) => !r.hidden).length"
     assert window.run(shown) == 1
     labels = window.run(
         "return [...document.querySelectorAll('input')].every((i) => i.labels.length > 0)"

@@ -66,7 +66,7 @@ def make_parts(
         "arms_note": _page.text(arms_note),
         "arms": _draw_arms(estimates, front) if estimates and front else "",
         "front": _certainty(front) if front else "",
-        "listed": _list_arms(held, estimates, front),
+        "arms_table": _list_arms(held, estimates, front),
         "exploration": _exploration(held),
         "surprises_note": _DRIFT,
         "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),

@@ -45,7 +45,7 @@ def make_app(service: Service) -> ASGIApp:
 
 async def _no_route(_: Request, error: HTTPException) -> Response:
     if error.status_code == 404:
-        error.detail = "path: expected one of /openapi.json"
+        error.detail = "path: expected one that /openapi.json lists"
     return error_response(error)
 
 

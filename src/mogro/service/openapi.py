@@ -24,7 +24,8 @@ def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> 
     )
     schemas = dict(zip(types, type_schemas, strict=True))
     for schema in components.values():  # the name of a call is needed in batches only
-        schema["required"] = [name for name in schema.get("required", ()) if name != "call"]
+        if "call" in schema.get("required", ()):
+            schema["required"].remove("call")
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         description = _describe(operation, schemas, agents)

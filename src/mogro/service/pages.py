@@ -112,8 +112,8 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
         _FOLDER / "page.html",
         name=_page.text(name),
         token=_page.text(caller.token or ""),
-        may="yes" if caller.key.allows("admin", name) else "no",
-        others=links,
+        admin="yes" if caller.key.allows("admin", name) else "no",
+        links=links,
         logout=logout * service.access.keys.required,
         **parts,
     )

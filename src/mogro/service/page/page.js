@@ -2,7 +2,7 @@
 // The page of an agent: what changes is asked for again every few seconds; the trade-off can be
 // dragged, compared and applied. Names of others are set as text, never as HTML.
 
-const { agent, token, may } = document.body.dataset;
+const { agent, token, admin } = document.body.dataset;
 const here = `/page/${encodeURIComponent(agent)}`, api = `/v1/agents/${encodeURIComponent(agent)}`;
 const byId = (id) => document.getElementById(id);
 const SIZE = { left: 64, right: 18, top: 16, bottom: 46 };
@@ -78,7 +78,7 @@ function show() {
   if (!byId("sliders").childElementCount) { makeSliders(); makeAxes(); }
   setSliders();
   draw();
-  byId("apply").disabled = may !== "yes" || chosen === null;
+  byId("apply").disabled = admin !== "yes" || chosen === null;
   byId("reset").disabled = chosen === null;
 }
 
@@ -298,29 +298,29 @@ let sorting = null; // a column, and whether from the largest
 
 function filterArms() {
   const wanted = byId("filter").value.toLowerCase();
-  for (const row of document.querySelectorAll("#listed tbody tr")) {
+  for (const row of document.querySelectorAll("#arms_table tbody tr")) {
     row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
   }
 }
 
 function sortArms() {
-  for (const head of document.querySelectorAll("#listed th")) {
+  for (const head of document.querySelectorAll("#arms_table th")) {
     head.tabIndex = 0;
     head.setAttribute("aria-sort", "none");
   }
   if (!sorting) { return; }
-  const body = document.querySelector("#listed tbody");
+  const body = document.querySelector("#arms_table tbody");
   const number = (row) => parseFloat(row.cells[sorting.column].textContent.replaceAll(",", ""));
   const rows = [...body.rows].sort((a, b) => (sorting.column === 0
     ? a.cells[0].textContent.localeCompare(b.cells[0].textContent)
     : (isNaN(number(a)) - isNaN(number(b))) || number(b) - number(a)));
   body.replaceChildren(...(sorting.down ? rows : rows.reverse()));
-  document.querySelectorAll("#listed th")[sorting.column]
+  document.querySelectorAll("#arms_table th")[sorting.column]
     .setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
 }
 
 function sortBy(event) {
-  const head = event.target.closest("#listed th");
+  const head = event.target.closest("#arms_table th");
   if (!head || (event.type === "keydown" && !["Enter", " "].includes(event.key))) { return; }
   event.preventDefault();
   sorting = { column: head.cellIndex, down: !(sorting?.column === head.cellIndex && sorting.down) };
@@ -380,8 +380,8 @@ byId("picture").addEventListener("pointermove", (event) => { if (event.buttons) 
 byId("apply").addEventListener("click", apply);
 byId("reset").addEventListener("click", reset);
 byId("filter").addEventListener("input", filterArms);
-byId("listed").addEventListener("click", sortBy);
-byId("listed").addEventListener("keydown", sortBy);
+byId("arms_table").addEventListener("click", sortBy);
+byId("arms_table").addEventListener("keydown", sortBy);
 byId("lookup").addEventListener("submit", lookUp);
 byId("logout")?.addEventListener("click", async () => {
   await ask("/logout", { method: "POST" });
