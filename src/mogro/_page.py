@@ -71,8 +71,8 @@ class Periods(NamedTuple):
 
     def number(self, clock: FloatArray) -> NDArray[np.intp]:
         """Return the numbers of the periods that times are in."""
-        places = np.searchsorted(self.edges, clock, side="right") - 1
-        return np.clip(places, 0, len(self.middles) - 1)
+        indices = np.searchsorted(self.edges, clock, side="right") - 1
+        return np.clip(indices, 0, len(self.middles) - 1)
 
 
 def periods(low: float, high: float, *, timed: bool) -> Periods:

@@ -136,8 +136,8 @@ def test_the_trade_off_by_keyboard(window: Browser, shop: tuple[Running, str]) -
     window.click("#reset")
     assert int(window.run(now)) == before
     window.type("#filter", "good")
-    shown = "return [...document.querySelectorAll('#arms_table tbody tr')].filter((r) => !r.hidden).length"
-    assert window.run(shown) == 1
+    rows = "document.querySelectorAll('#arms_table tbody tr')"
+    assert window.run(f"return [...{rows}].filter((r) => !r.hidden).length") == 1
     labels = window.run(
         "return [...document.querySelectorAll('input')].every((i) => i.labels.length > 0)"
     )
