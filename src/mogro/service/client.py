@@ -338,7 +338,9 @@ def _ask(http: HTTPClient, method: str, path: str, kind: type[T], body: Any = No
 
 def _new_decision_fields(arms: Arms, features: Any, options: Any) -> dict[str, Any]:
     """Return the fields of a call for a new decision: it has an id, to be asked for again by."""
-    return _call_fields(arms, features, {**options, "id": options.get("id") or uuid.uuid4().hex})
+    fields = _call_fields(arms, features, options)
+    fields["id"] = fields.get("id") or uuid.uuid4().hex
+    return fields
 
 
 def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mogro.service.wire import ErrorAnswer
 
 _CHUNK_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 16
-_HEAD = re.compile(rb"HTTP/1\.\d (\d{3}).*?\r\ncontent-length: *(\d+)", re.DOTALL | re.IGNORECASE)
+_HEAD = re.compile(rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length): *(\d+)")
 
 
 class ServiceError(ConnectionError):
@@ -48,7 +48,9 @@ class HTTPClient:
         self._url = urlsplit(url)
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
             raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
-        self._headers = f"host: {self._url.netloc}\r\ncontent-type: application/json\r\n"
+        self._root = self._url.path.rstrip("/")
+        host = self._url.netloc
+        self._headers = f"HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
         if key is not None:
             if not key.isascii() or not key.isprintable():
                 raise ValueError("key: expected letters, digits, - and _")
@@ -57,8 +59,8 @@ class HTTPClient:
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Return the body of an answer; try again where there was none, or 503."""
-        start = f"{method} {self._url.path.rstrip('/')}{path} HTTP/1.1\r\n{self._headers}"
-        request = f"{start}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body
+        head = f"{method} {self._root}{path} {self._headers}content-length: {len(body)}\r\n\r\n"
+        request = head.encode("latin-1") + body
         attempt = 0
         while True:
             open_connection = self._thread.connection
@@ -99,16 +101,18 @@ class HTTPClient:
 def _exchange(connection: socket.socket, request: bytes) -> tuple[int, bytes]:
     """Send a request, and return the status and the body of its answer."""
     connection.sendall(request)
-    data = bytearray(_receive(connection))
+    data = _receive(connection)
     while (end := data.find(b"\r\n\r\n")) < 0 and len(data) < _MAX_HEAD_BYTES:
         data += _receive(connection)
-    match = _HEAD.match(data, 0, max(end, 0))
+    match = _HEAD.match(data, 0, end)
     if match is None:
-        raise OSError(f"expected an HTTP answer with its length, got {bytes(data[:60])!r}")
-    size = end + 4 + int(match[2])
-    while len(data) < size:
-        data += _receive(connection)
-    return int(match[1]), bytes(data[end + 4 : size])
+        raise OSError(f"expected an HTTP answer with its length, got {data[:60]!r}")
+    chunks = [data[end + 4 :]]
+    missing_bytes = int(match[2]) - len(chunks[0])
+    while missing_bytes > 0:
+        chunks.append(_receive(connection))
+        missing_bytes -= len(chunks[-1])
+    return int(match[1]), b"".join(chunks)
 
 
 def _receive(connection: socket.socket) -> bytes:
