@@ -13,15 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._validation import FloatArray
 
 _UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+_PERIODS = 12  # of a drawing
 _CLOCK = 1e9  # seconds: times beyond are those of a clock
 
 STYLE = Path(__file__).with_name("_page.css")
-
-
-def page(title: str, body: str) -> str:
-    """Return a whole page."""
-    style = STYLE.read_text(encoding="utf-8")
-    return fill(Path(__file__).with_name("_page.html"), title=text(title), style=style, body=body)
 
 
 def fill(template: Path, **parts: str) -> str:
@@ -76,18 +71,13 @@ class Periods(NamedTuple):
 
     def number(self, clock: FloatArray) -> NDArray[np.intp]:
         """Return the numbers of the periods that times are in."""
-        places = np.searchsorted(self.edges, clock, side="right") - 1
-        return np.clip(places, 0, len(self.middles) - 1)
+        indices = np.searchsorted(self.edges, clock, side="right") - 1
+        return np.clip(indices, 0, len(self.middles) - 1)
 
 
 def periods(low: float, high: float, *, timed: bool) -> Periods:
-    """Return periods from a time to another: days, if times in seconds look like some."""
-    days = (high - low) / 86400
-    if timed and 2 <= days <= 92:
-        first, last = math.floor(low / 86400), math.floor(high / 86400) + 1
-        edges = 86400.0 * np.arange(first, last + 1)
-        return Periods(edges, ((edges[1:] + edges[:-1]) / 2 - edges[0]) / 86400, "day")
-    edges = np.linspace(low, high, (12 if high > low else 1) + 1)
+    """Return periods from a time to another; of a clock they are so long ago."""
+    edges = np.linspace(low, high, (_PERIODS if high > low else 1) + 1)
     middles = (edges[1:] + edges[:-1]) / 2
     if not (timed and high > _CLOCK):
         return Periods(edges, middles, "time" if timed else "decision")

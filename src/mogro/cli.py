@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,37 +17,6 @@ from mogro.agent import JournalError
 from mogro.evaluation import what_if
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import diagnose
-
-_DIAGNOSE = """\
-Say which assumptions of the theory a problem meets, and what it guarantees.
-
-FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
-columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the arms of
-at least 100 rounds, (rounds, arms, features).
-
-  mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
-  mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
-"""
-_EVALUATE = """\
-Say what other trade-offs would have been worth, from the log of an agent.
-
-LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is kept
-that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes the arm
-that is best for its weights by the beliefs held at each decision. What is wrong with an estimate is
-said first.
-
-  mogro evaluate log/ --weights click=1,subscribe=4
-  mogro evaluate agent.db
-"""
-_SERVE = """\
-Serve decisions over the network: one process learns, and light clients ask it.
-
-FILE says in TOML which agents there are, and where they are kept; see docs/howto/serve.md.
-
-  mogro serve shop.toml
-  mogro serve shop.toml --add-key phone --roles decide,reward
-  mogro serve --demo
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,10 +39,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_Options: TypeAlias = argparse.Namespace
+
+
+def _command(commands: _Commands, run: Callable[[_Options], None]) -> argparse.ArgumentParser:
+    """Add a command: the name of a function, with its documentation as help."""
+    description = inspect.getdoc(run) or ""
+    parser = commands.add_parser(
+        run.__name__.strip("_"),
+        help=description.partition("\n")[0],
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
 
 
 def _add_diagnose(commands: _Commands) -> None:
-    parser = _command(commands, "diagnose", _DIAGNOSE)
+    parser = _command(commands, _diagnose)
     parser.add_argument("features", metavar="FEATURES", type=_file)
     parser.add_argument("theta", metavar="THETA", type=_file)
     parser.add_argument(
@@ -95,54 +79,18 @@ def _add_diagnose(commands: _Commands) -> None:
         "--round-robin", action="store_true", help="one objective after the other, not weights"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=_diagnose)
 
 
-def _add_evaluate(commands: _Commands) -> None:
-    parser = _command(commands, "evaluate", _EVALUATE)
-    parser.add_argument("log", metavar="LOG")
-    parser.add_argument(
-        "--weights",
-        metavar="NAME=WEIGHT,...",
-        type=_named_weights,
-        action="append",
-        help="a trade-off, per unit of each objective; may be given again; without it, a grid",
-    )
-    parser.set_defaults(run=_evaluate)
+def _diagnose(options: _Options) -> None:
+    """Say which assumptions of the theory a problem meets, and what it guarantees.
 
+    FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
+    columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the
+    arms of at least 100 rounds, (rounds, arms, features).
 
-def _add_serve(commands: _Commands) -> None:
-    parser = _command(commands, "serve", _SERVE)
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path)
-    parser.add_argument("--demo", action="store_true", help="a simulated news site drives it")
-    parser.add_argument("--host", help="to listen on, instead of what the file says")
-    parser.add_argument("--port", type=int, help="to listen on, instead of what the file says")
-    parser.add_argument("--check", action="store_true", help="read the file, and do nothing else")
-    parser.add_argument("--add-key", metavar="NAME", help="make a key, print it, and stop")
-    parser.add_argument("--roles", default="admin", help="of it: decide, reward, read, admin")
-    parser.add_argument("--agents", default="", help="with which it may be used; all by default")
-    parser.add_argument("--remove-key", metavar="NAME", help="take a key back, and stop")
-    parser.set_defaults(run=_serve)
-
-
-def _serve(options: argparse.Namespace) -> None:
-    try:
-        from mogro.service import command
-    except ModuleNotFoundError as error:
-        raise ImportError(f"mogro serve needs {error.name}: pip install '.[serve]'") from error
-    command.run(options)
-
-
-def _command(commands: _Commands, name: str, description: str) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name,
-        help=description.partition("\n")[0],
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-def _diagnose(options: argparse.Namespace) -> None:
+      mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
+      mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
+    """
     diagnosis = diagnose(
         read_matrix(options.features, "features", stack=True),
         read_matrix(options.theta, "theta"),
@@ -153,8 +101,59 @@ def _diagnose(options: argparse.Namespace) -> None:
     print(diagnosis.to_json() if options.json else diagnosis)
 
 
-def _evaluate(options: argparse.Namespace) -> None:
+def _add_evaluate(commands: _Commands) -> None:
+    parser = _command(commands, _evaluate)
+    parser.add_argument("log", metavar="LOG")
+    parser.add_argument(
+        "--weights",
+        metavar="NAME=WEIGHT,...",
+        type=_named_weights,
+        action="append",
+        help="a trade-off, per unit of each objective; may be given again; without it, a grid",
+    )
+
+
+def _evaluate(options: _Options) -> None:
+    """Say what other trade-offs would have been worth, from the log of an agent.
+
+    LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is
+    kept that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes
+    the arm that is best for its weights by the beliefs held at each decision. What is wrong with an
+    estimate is said first.
+
+      mogro evaluate log/ --weights click=1,subscribe=4
+      mogro evaluate agent.db
+    """
     print(what_if(options.log, options.weights))
+
+
+def _add_serve(commands: _Commands) -> None:
+    parser = _command(commands, _serve)
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path)
+    parser.add_argument("--demo", action="store_true", help="a simulated news site drives it")
+    parser.add_argument("--host", help="to listen on, instead of what the file says")
+    parser.add_argument("--port", type=int, help="to listen on, instead of what the file says")
+    parser.add_argument("--check", action="store_true", help="read the file, and do nothing else")
+    parser.add_argument("--add-key", metavar="NAME", help="make a key, print it, and stop")
+    parser.add_argument("--roles", default="admin", help="of it: decide, reward, read, admin")
+    parser.add_argument("--agents", default="", help="with which it may be used; all by default")
+    parser.add_argument("--remove-key", metavar="NAME", help="take a key back, and stop")
+
+
+def _serve(options: _Options) -> None:
+    """Serve decisions over the network: one process learns, and light clients ask it.
+
+    FILE says in TOML which agents there are, and where they are kept; see docs/howto/serve.md.
+
+      mogro serve shop.toml
+      mogro serve shop.toml --add-key phone --roles decide,reward
+      mogro serve --demo
+    """
+    try:
+        from mogro.service import command
+    except ModuleNotFoundError as error:
+        raise ImportError(f"mogro serve needs {error.name}: pip install '.[serve]'") from error
+    command.run(options)
 
 
 def _file(text: str) -> Path:

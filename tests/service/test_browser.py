@@ -30,7 +30,7 @@ FRONT = "return document.querySelectorAll('#picture .dot').length"
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, str]]:
     folder = tmp_path_factory.mktemp("shop")
-    key = add_key(folder / "shop.keys.toml", XSS, [], [])
+    key = add_key(folder / "shop.keys.json", XSS, [], [])
     worth = {f"cheap{XSS}": (0.1, 1.0), "good": (0.9, 4.0), "both": (0.5, 3.2)}
     with running(folder, {"agents": {"shop": AGENT}}) as service:
         with service.connect(key=key) as agent:
@@ -101,7 +101,7 @@ def test_nothing_of_others_is_run(window: Browser, shop: tuple[Running, str]) ->
     window.type("#id", f"{XSS}3")
     window.click("#lookup button")
     window.wait(lambda: XSS in window.text("#decision"))
-    assert f"cheap{XSS}" in window.text("#listed")
+    assert f"cheap{XSS}" in window.text("#arms_table")
     assert PRICE in window.text("#objectives")
     assert window.run("return window.hacked ?? null") is None
     assert window.run("return document.querySelectorAll('img, [style], style').length") == 0
@@ -136,10 +136,8 @@ def test_the_trade_off_by_keyboard(window: Browser, shop: tuple[Running, str]) -
     window.click("#reset")
     assert int(window.run(now)) == before
     window.type("#filter", "good")
-    shown = (
-        "return [...document.querySelectorAll('#listed tbody tr')].filter((r) => !r.hidden).length"
-    )
-    assert window.run(shown) == 1
+    rows = "document.querySelectorAll('#arms_table tbody tr')"
+    assert window.run(f"return [...{rows}].filter((r) => !r.hidden).length") == 1
     labels = window.run(
         "return [...document.querySelectorAll('input')].every((i) => i.labels.length > 0)"
     )

@@ -28,7 +28,7 @@ def _look_at_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[tuple[Running, dict[str, str]]]:
     """A service with a key for every role, and one for another agent."""
-    path = tmp_path / "shop.keys.toml"
+    path = tmp_path / "shop.keys.json"
     keys: dict[str, str] = {}
     for role in keys_module.ROLES:
         keys[role] = add_key(path, role, [role], ["shop"])
@@ -48,8 +48,8 @@ CALLS = [
     ("read", "GET", "/v1/agents/shop/decision?id=v1", None),
     ("read", "POST", "/v1/agents/shop/front", {}),
     ("read", "GET", "/v1/agents/shop/alarms", None),
-    ("read", "GET", "/v1/agents/shop/weights", None),
-    ("admin", "PUT", "/v1/agents/shop/weights", {"weights": None}),
+    ("read", "GET", "/v1/agents/shop/config", None),
+    ("admin", "PATCH", "/v1/agents/shop/config", {"weights": None}),
     ("admin", "PUT", "/v1/agents/shop/arms", {"arms": {"song": [1.0, 1.0]}}),
     ("admin", "PATCH", "/v1/agents/shop/config", {"epsilon": 0.2}),
     ("admin", "POST", "/v1/agents/shop/erase", {"ids": ["v1"]}),
@@ -102,7 +102,7 @@ def test_nobody_moves_time_beyond_the_clock(tmp_path: Path) -> None:
 
 
 def test_a_session_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
-    path = tmp_path / "shop.keys.toml"
+    path = tmp_path / "shop.keys.json"
     key = add_key(path, "boss", [], [])
     with running(tmp_path) as service:
         form = {"content-type": "application/x-www-form-urlencoded"}
@@ -124,13 +124,13 @@ def test_names_of_agents_are_for_those_with_a_key(locked: tuple[Running, dict[st
 def test_the_record_of_changes_is_for_admins_of_all(locked: tuple[Running, dict[str, str]]) -> None:
     service, keys = locked
     body = {"weights": {"click": 1}}
-    assert service.ask("PUT", "/v1/agents/shop/weights", body, key=keys["admin"]).status == 200
+    assert service.ask("PATCH", "/v1/agents/shop/config", body, key=keys["admin"]).status == 200
     for path in ("/v1/audit", "/metrics"):
         assert service.ask("GET", path, key=keys["admin"]).status == 403  # of one agent
         assert service.ask("GET", path, key=keys["everything"]).status == 200
         assert service.ask("GET", path).status == 401
     (change,) = service.ask("GET", "/v1/audit", key=keys["everything"]).json["changes"]
-    assert (change["by"], change["what"], change["detail"]) == ("admin", "weights", {"click": 1})
+    assert (change["by"], change["what"], change["detail"]) == ("admin", "config", body)
     assert service.ask("GET", "/v1/agents", key=keys["other"]).json["agents"] == ["other"]
 
 
@@ -181,6 +181,7 @@ def test_no_key_stands_in_a_file_or_in_the_log(locked: tuple[Running, dict[str, 
         ({"host": "[::1]:8080"}, 200),
         ({"host": "localhost", "origin": "http://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
+        ({"host": "localhost", "origin": "http://["}, 403),
         ({"host": "localhost:80", "origin": "http://localhost:80"}, 200),
     ],
 )
@@ -262,7 +263,7 @@ def test_only_loopback_without_keys(tmp_path: Path) -> None:
     plain = {"agents": {"shop": SHOP}, "host": "0.0.0.0"}
     with pytest.raises(ValueError, match="host: expected a loopback address, as there are no keys"):
         Service(parse_config(plain, tmp_path / "shop.toml"))
-    add_key(tmp_path / "shop.keys.toml", "admin", [], [])
+    add_key(tmp_path / "shop.keys.json", "admin", [], [])
     parse_config(plain, tmp_path / "shop.toml").check(keys=True)
 
 
@@ -297,7 +298,7 @@ def test_keys_on_the_command_line(tmp_path: Path) -> None:
     path.write_text("[agents.a]\narms = 2\nobjectives = [{name = 'x'}]\n")
     made = run(cli.main, "serve", path, "--add-key", "phone", "--roles", "decide,reward")
     assert made.exit_code == 0
-    ring = KeyRing(tmp_path / "shop.keys.toml")
+    ring = KeyRing(tmp_path / "shop.keys.json")
     name, key = ring.find(made.output.strip()) or ("", None)
     assert key is not None
     assert (name, key.roles) == ("phone", ["decide", "reward"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -26,9 +25,10 @@ def test_a_writer_that_is_closed_answers_all_that_wait() -> None:
 
     async def wait() -> list[list[Any]]:
         writer = Writer(agent, max_waiting=10, max_seconds=10.0)
-        calls: list[Callable[[], Any]] = [decide_late, lambda: decide("v2")]
-        asked = [asyncio.create_task(writer.perform([call])) for call in calls]
+        asked = [asyncio.create_task(writer.perform([decide_late]))]
         await asyncio.to_thread(begun.wait, 10)
+        asked.append(asyncio.create_task(writer.perform([lambda: decide("v2")])))
+        await asyncio.sleep(0)
         closing = asyncio.create_task(asyncio.to_thread(writer.close))
         while not writer._thread._shutdown:
             await asyncio.sleep(0.001)

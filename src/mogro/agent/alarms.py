@@ -5,7 +5,7 @@ no alarms by themselves. ``benchmarks/alarms.py`` counts alarms where nothing is
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +31,8 @@ _MISSED_SHARE = 0.05  # part of its bound by which a budget is missed
 _MIN_PROBABILITY = 0.1  # that an arm which is no longer chosen is better
 
 
-class Alarm(NamedTuple):
+@dataclass(frozen=True)
+class Alarm:
     """One thing to look at.
 
     Attributes

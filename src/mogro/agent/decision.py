@@ -8,6 +8,7 @@ both are the state of an SFC64 generator.
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, final
 
@@ -31,7 +32,8 @@ from mogro.policies import LinearPolicy
 UNKNOWN_PROPENSITY = math.nan, math.nan  # of a decision made elsewhere, and its error
 
 
-class Propensities(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Propensities:
     """Probabilities of all eligible arms: ids, values (K,), standard errors (K,)."""
 
     arms: tuple[str, ...]

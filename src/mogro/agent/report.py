@@ -2,27 +2,27 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 
 from mogro import _page
-from mogro._drawing import Series, bars, lines, regions
+from mogro._drawing import Series, draw
 from mogro._intervals import ConfidenceInterval, are_rates
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.decision import Decision
 from mogro.agent.lift import lifts, mean_interval
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
-from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 from mogro.agent.views import Estimates, Front, activity
-from mogro.pareto import effective_front
 
-_MAX_DRAWN = 20  # arms that are drawn one by one, where there are more
-_MAX_SHOWN = 10  # arms, and features
+_MAX_FEATURES = 10
+_MAX_ARMS = 1000
+_RECENT_DECISIONS = 1000
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
 _NOT_DRAWN = "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
@@ -53,7 +53,6 @@ def make_parts(
         Of these arms, maybe with what is certain about them.
     """
     held = HeldDecisions(state)
-    arms, front_table = _arms(held, estimates, front)
     log_warnings = [_NOT_DRAWN] if len(held) and not held.has_flag(UNIFORM).any() else []
     arms_note = _NO_ARMS if last is None else _arms_note(last)
     expected = held.objective_set.to_user_units(held.block.estimates)
@@ -65,8 +64,9 @@ def make_parts(
         "objectives": _objectives(held),
         "rewards": _over_time(held, held.rewards, "{} over time"),
         "arms_note": _page.text(arms_note),
-        "arms": arms,
-        "front": front_table,
+        "arms": _draw_arms(estimates, front) if estimates and front else "",
+        "front": _certainty(front) if front else "",
+        "arms_table": _list_arms(held, estimates, front),
         "exploration": _exploration(held),
         "surprises_note": _DRIFT,
         "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),
@@ -76,8 +76,8 @@ def make_parts(
 
 def make_report(parts: Mapping[str, str]) -> str:
     """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
-    body = _page.fill(Path(__file__).with_name("report.html"), **parts)
-    return _page.page("How the agent is doing", body)
+    style = _page.STYLE.read_text(encoding="utf-8")
+    return _page.fill(Path(__file__).with_name("report.html"), style=style, **parts)
 
 
 class HeldDecisions:
@@ -86,7 +86,7 @@ class HeldDecisions:
     def __init__(self, state: State) -> None:
         rows, self.objective_set = state.ledger.live(), state.objective_set
         self.block = block = state.ledger.gather(rows)
-        self.arms = Counter(state.ledger.arms[row] for row in rows.tolist())
+        self.arms = [state.ledger.arms[row] for row in rows.tolist()]
         timed = len(rows) > 0 and bool(self.has_flag(TIMED).all())
         clock = block.time if timed else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
@@ -188,72 +188,57 @@ def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     figures = []
     for name, column in zip(held.objective_set.names, values.T, strict=True):
         series = [held.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()]
-        figures.append(lines(caption.format(name), series, x=held.label, y=name))
+        figures.append(draw(caption.format(name), series, x=held.label, y=name))
     return "".join(figures)
 
 
-def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
-    """Draw how often arms were chosen and where they are, and list those of the front."""
-    chosen = held.arms
-    total = max(sum(chosen.values()), 1)
-    top = chosen.most_common(_MAX_SHOWN)
-    labels, shares = [arm for arm, _ in top], [count for _, count in top]
-    if len(chosen) > _MAX_SHOWN:
-        labels.append("others")
-        shares.append(total - sum(shares))
-    percent = 100 * np.array(shares, dtype=float) / total
-    figures = bars("How often arms were chosen", labels, percent, unit="%")
-    if estimates is None:
-        return figures, ""
-    on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
-    members = np.flatnonzero(on_front).tolist()
-    if len(held.objective_set) > 1:
-        figures += _draw_arms(held.objective_set, estimates, members)
-    heads = ["best for some weights", *held.objective_set.names, "chosen"]
-    rows = [
-        [*estimates.row(i), f"{chosen[estimates.arms[i]] / total:.1%}"]
-        for i in members[: 2 * _MAX_SHOWN]
-    ]
-    if front is None or not front.certain:
-        return figures, _page.table("The front", heads, rows)
-    rows = [[*row, front.certain[row[0]]] for row in rows]
+def _draw_arms(estimates: Estimates, front: Front) -> str:
+    """Draw arms by two objectives."""
+    if len(front.objectives) < 2:
+        return ""
+    x, y = front.objectives[:2]
+    on_front = np.isin(estimates.arms, front.arms)
+    series = []
+    for label, mask in (("others", ~on_front), ("best for some weights", on_front)):
+        names, points = list(compress(estimates.arms, mask)), estimates.shown[mask]
+        series.append(Series(label, points[:, 0], points[:, 1], names=names))
+    return draw("Arms on offer, as believed", [each for each in series if each.names], x=x, y=y)
+
+
+def _certainty(front: Front) -> str:
+    """Say how much is certain of the front; nothing without a confidence."""
+    if not front.certain:
+        return ""
     count = Counter(front.certain.values())
     words = (
         f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
         f"certainly off it, {count['open']:,} open: {front.progress}."
     )
-    table = _page.table("The front", [*heads, "certain"], rows)
-    return figures, f"{table}<p>{_page.text(words)}</p>"
+    return f"<p>{_page.text(words)}</p>"
 
 
-def _draw_arms(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
-    """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
-
-    What is near: arms that are least behind the best one, in units, for the weights that suit them.
-    """
-    values = estimates.shown
-    learner_values = objective_set.to_learner_units(values)
-    distances = (learner_values[members][None] - learner_values[:, None]).max(axis=2).min(axis=1)
-    extra = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
-    others = [i for i in np.argsort(distances, kind="stable").tolist() if i not in members]
-    drawn = [*members, *others[:extra]]
-    crowd = values[[i for i in others if i not in drawn]][:, :2]
-    x, y = objective_set.names[:2]
-    caption = "Arms on offer, as believed, with 95 %; orange: best for some weights"
-    caption += "; grey: where others are" if len(crowd) else ""
-    bounds = estimates.intervals[drawn][:, :2]
-    if len(crowd):  # boxes of all would cover each other
-        bounds[len(members) :] = np.nan
-    return regions(
-        caption,
-        [estimates.arms[i] for i in drawn],
-        values[drawn][:, :2],
-        bounds,
-        x=x,
-        y=y,
-        marked=range(len(members)),
-        crowd=crowd,
-    )
+def _list_arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> str:
+    """List arms: how often they were chosen, and of those on offer what is believed."""
+    counts, recent_counts = Counter(held.arms), Counter(held.arms[-_RECENT_DECISIONS:])
+    recent_total = max(recent_counts.total(), 1)
+    heads = ["arm", "chosen", f"of the last {recent_total:,}"]
+    known: dict[str, list[str]] = {}
+    if estimates is not None and front is not None:
+        shares = dict(zip(front.arms, front.shares.tolist(), strict=True))
+        heads += [*(f"{name}, believed" for name in estimates.objectives), "best for some weights"]
+        heads += ["certain"] * bool(front.certain)
+        for arm, *beliefs in map(estimates.row, range(len(estimates.arms))):
+            share = f"{shares[arm]:.1%} of them" if arm in shares else ""
+            known[arm] = [*beliefs, share, *([front.certain[arm]] if front.certain else [])]
+    order = sorted({*known, *counts}, key=lambda arm: (-recent_counts[arm], -counts[arm], arm))
+    not_on_offer = ["not on offer", *[""] * len(heads)][: len(heads) - 3]
+    rows = []
+    for arm in order[:_MAX_ARMS]:
+        share = f"{recent_counts[arm] / recent_total:.1%}"
+        rows.append([arm, f"{counts[arm]:,}", share, *known.get(arm, not_on_offer)])
+    label = "Arms" if len(order) <= _MAX_ARMS else f"The first {_MAX_ARMS:,} of {len(order):,} arms"
+    region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
+    return f"{region}{_page.table(label, heads, rows)}</div>"
 
 
 def _exploration(held: HeldDecisions) -> str:
@@ -261,7 +246,7 @@ def _exploration(held: HeldDecisions) -> str:
     for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
         flags = np.where(held.has_flag(HOLDOUT), np.nan, 100.0 * held.has_flag(flag))
         series.append(held.series(label, flags)._replace(low=None, high=None))
-    return lines("Decisions that were not greedy", series, x=held.label, y="% of decisions")
+    return draw("Decisions that were not greedy", series, x=held.label, y="% of decisions")
 
 
 def _features(held: HeldDecisions, state: State) -> str:
@@ -273,7 +258,7 @@ def _features(held: HeldDecisions, state: State) -> str:
     order = np.argsort(-np.abs(effects).max(axis=0), kind="stable")
     rows = [
         [names[j], *(f"{value:+.3g}" for value in effects[:, j] * scale)]
-        for j in order[:_MAX_SHOWN].tolist()
+        for j in order[:_MAX_FEATURES].tolist()
         if effects[:, j].any()
     ]
     return _page.table("What matters", ["feature", *held.objective_set.names], rows)

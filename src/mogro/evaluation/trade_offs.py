@@ -256,6 +256,19 @@ class WhatIf:
     def __str__(self) -> str:
         lines = [*self.warnings, *self.evaluations[0].notes]
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
+        heads = ["weights", *self.objective_set.names, "size"]
+        lines.append(_page.text_table(heads, self.text_rows()))
+        pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
+        lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
+        return "\n".join([*lines, *([self.advice] if self.advice else [])])
+
+    __repr__ = __str__
+
+    def text_rows(self) -> list[list[str]]:
+        """Return rows of a table: what came of the decisions as they were, and of each trade-off.
+
+        Columns are the weights, the values with their intervals, and effective sizes.
+        """
         logged, bounds = self.logged, self.interval()
         rows = [_row("as it was", logged.value, logged.interval(), f"{logged.rows}")]
         for index, (weights, each) in enumerate(
@@ -266,12 +279,7 @@ class WhatIf:
             if self.model is not None and not each.trusted:
                 values, regions = self.model
                 rows.append(_row("  by the model", values[index], regions[index], ""))
-        lines.append(_page.text_table(["weights", *self.objective_set.names, "size"], rows))
-        pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
-        lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
-        return "\n".join([*lines, *([self.advice] if self.advice else [])])
-
-    __repr__ = __str__
+        return rows
 
     @property
     def _error(self) -> FloatArray:

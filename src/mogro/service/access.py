@@ -7,7 +7,6 @@ import secrets
 import time
 from collections import OrderedDict
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -75,11 +74,9 @@ class HostCheck:
         name = _hostname(host)
         if not (is_loopback(name) or name in self._names):
             raise HTTPException(421, f"host: expected a name of this service, got {name[:100]!r}")
-        origin = headers.get(b"origin")
-        if origin is not None and scope["method"] not in _SAFE_METHODS:
-            page = urlsplit(origin.decode("latin-1").lower())
-            if page.netloc != host:
-                raise HTTPException(403, "origin: expected a page of this service")
+        origin = headers.get(b"origin", b"http://" + host.encode()).decode("latin-1").lower()
+        if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != host:
+            raise HTTPException(403, "origin: expected a page of this service")
 
 
 def _hostname(host: str) -> str:

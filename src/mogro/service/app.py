@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -21,8 +21,6 @@ from mogro.service.error_responses import error_response
 from mogro.service.openapi import openapi_document
 from mogro.service.operations import Operation, ServiceRequest, as_json, make_operation, operations
 from mogro.service.service import Service
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -47,7 +45,7 @@ def make_app(service: Service) -> ASGIApp:
 
 async def _no_route(_: Request, error: HTTPException) -> Response:
     if error.status_code == 404:
-        error.detail = "path: expected one of /openapi.json"
+        error.detail = "path: expected one that /openapi.json lists"
     return error_response(error)
 
 
@@ -55,12 +53,13 @@ def _route(operation: Operation, service: Service) -> Route:
     """Return the route of an operation: its errors are answers, and it is counted and logged."""
     method, path = operation.method, operation.path.replace("{event}", "{event:path}")
     name = f"{method.lower()} {operation.path.removeprefix('/v1/').replace('{agent}/', '')}"
-    handle = _handler(operation, service)
+    decoder = wire.decoder(operation.request_type)
+    in_loop = inspect.iscoroutinefunction(operation.work)
 
     async def respond(request: Request) -> Response:
         start = time.perf_counter()
         try:
-            response = await handle(request)
+            response = await carry_out(request)
         except Exception as error:
             response = error_response(error)
             if response.status_code == 500:
@@ -73,17 +72,9 @@ def _route(operation: Operation, service: Service) -> Route:
             service.log({**line, "ms": round(1000 * seconds, 2), **identity})
         return response
 
-    return Route(path, respond, methods=[method], name=name)
-
-
-def _handler(operation: Operation, service: Service) -> Handler:
-    """Return what carries out an operation."""
-    decoder = wire.decoder(operation.request_type)
-    in_loop = inspect.iscoroutinefunction(operation.work)
-
-    async def handle(request: Request) -> Response:
+    async def carry_out(request: Request) -> Response:
         service_request, body = _admit(operation, service, request), None
-        if operation.request_type is not None and operation.method == "GET":
+        if operation.request_type is not None and method == "GET":
             body = msgspec.convert(dict(request.query_params), operation.request_type)
         elif operation.request_type is not None:
             body = decoder.decode(await _json_body(request, service))
@@ -102,7 +93,7 @@ def _handler(operation: Operation, service: Service) -> Handler:
             return Response(status_code=operation.status)
         return as_json(result, operation.status)
 
-    return handle
+    return Route(path, respond, methods=[method], name=name)
 
 
 def _admit(operation: Operation, service: Service, request: Request) -> ServiceRequest:

@@ -1,7 +1,7 @@
-"""Calls of an agent: what each takes, who may make it, and which method response_type it."""
+"""Calls of an agent: what each takes, who may make it, which method carries it out."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 from msgspec import Meta
@@ -38,9 +38,8 @@ class Call(wire.Body, tag_field="call"):
 
 _CONVERSIONS: dict[type, Callable[[Any], Any]] = {  # of what methods return, for the wire
     Decision: wire.decision_answer,
-    tuple: lambda chosen: wire.DecisionsAnswer([wire.decision_answer(each) for each in chosen]),
+    tuple: lambda decisions: wire.DecisionsAnswer(tuple(map(wire.decision_answer, decisions))),
     Outcome: lambda outcome: wire.OutcomeAnswer(*outcome),
-    Propensities: lambda known: wire.ProbabilitiesAnswer(*known),
     bool: wire.ActivateAnswer,
     int: wire.CountAnswer,
 }
@@ -150,6 +149,7 @@ class Expire(Call, tag="expire"):
 
 
 WriteCall = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
+RESPONSE_TYPES = {kind.__struct_config__.tag: kind.response_type for kind in get_args(WriteCall)}
 
 
 class FindEstimates(ArmsCall, tag="estimate"):
@@ -171,7 +171,7 @@ class FindFront(ArmsCall, tag="front"):
 class FindProbabilities(ChoiceCall, tag="probabilities"):
     """Say how likely each arm would be chosen; nothing happens."""
 
-    method, response_type = Agent.probabilities, wire.ProbabilitiesAnswer
+    method, response_type = Agent.probabilities, Propensities
     role: ClassVar[Role] = "read"
 
 

@@ -88,22 +88,22 @@ class RemoteAgent:
         self, arms: Arms = None, features: Any = None, **options: Unpack[DecideOptions]
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        call = calls.Decide(**_call_fields(arms, features, _with_id(options)))
-        return self._call(call, wire.DecisionAnswer)
+        fields = _new_decision_fields(arms, features, options)
+        return self._call(calls.Decide(**fields), wire.DecisionAnswer)
 
     def decide_top(
         self, arms: Arms = None, features: Any = None, **options: Unpack[DecideTopOptions]
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
-        call = calls.DecideTop(**_call_fields(arms, features, _with_id(options)))
-        return tuple(self._call(call, wire.DecisionsAnswer).decisions)
+        fields = _new_decision_fields(arms, features, options)
+        return self._call(calls.DecideTop(**fields), wire.DecisionsAnswer).decisions
 
     def observe(
         self, arms: Arms = None, features: Any = None, **options: Unpack[ObserveOptions]
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        call = calls.Observe(**_call_fields(arms, features, _with_id(options)))
-        return self._call(call, wire.DecisionAnswer)
+        fields = _new_decision_fields(arms, features, options)
+        return self._call(calls.Observe(**fields), wire.DecisionAnswer)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision."""
@@ -158,7 +158,7 @@ class RemoteAgent:
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
         call = calls.FindProbabilities(**_call_fields(arms, features, options))
-        return Propensities(*astuple(self._call(call, wire.ProbabilitiesAnswer)))
+        return self._call(call, Propensities)
 
     def decision(self, id: str) -> wire.RecordAnswer:
         """Return a decision and what has become of it."""
@@ -176,31 +176,28 @@ class RemoteAgent:
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""
-        answers = self._ask("GET", "/alarms", wire.AlarmsAnswer).alarms
-        return tuple(Alarm(*astuple(alarm)) for alarm in answers)
+        return self._ask("GET", "/alarms", wire.AlarmsAnswer).alarms
 
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of decisions that are given none; None: the policy's own."""
-        return self._ask("GET", "/weights", wire.WeightsAnswer).weights
+        return self.describe().weights
 
-    def set_weights(self, weights: Any, *, now: float | None = None) -> None:
+    def set_weights(self, weights: Any) -> None:
         """Set the trade-off of decisions that are given none."""
-        body = wire.SetWeights(weights=weights, now=now)
-        self._ask("PUT", "/weights", wire.WeightsAnswer, body)
+        self.reconfigure({"weights": weights})
 
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How the budgets stand."""
-        answers = self._ask("GET", "/budgets", wire.BudgetsAnswer).budgets
+        answers = self.describe().budgets
         for status in answers:
             status.forecast = float("nan") if status.forecast is None else status.forecast
         return tuple(BudgetStatus(*astuple(status)) for status in answers)
 
     def set_budgets(self, budgets: Sequence[Budget]) -> None:
         """Have these budgets from now on, and no others."""
-        body = wire.SetBudgets(budgets=list(budgets))
-        self._ask("PUT", "/budgets", wire.BudgetsAnswer, body)
+        self.reconfigure({"budgets": list(budgets)})
 
     def reconfigure(self, settings: Mapping[str, Any]) -> Reconfiguration:
         """Go on with another configuration, as in the file of the service; what is left out stays.
@@ -208,7 +205,7 @@ class RemoteAgent:
         Return what has changed.
         """
         answer = self._ask("PATCH", "/config", wire.ConfigAnswer, settings)
-        return Reconfiguration(tuple(answer.changes), answer.relearned, answer.unsure)
+        return Reconfiguration(answer.changes, answer.relearned, answer.unsure)
 
     @property
     def arms(self) -> dict[str, Any]:
@@ -339,9 +336,11 @@ def _ask(http: HTTPClient, method: str, path: str, kind: type[T], body: Any = No
     return answer
 
 
-def _with_id(options: Any) -> Any:
-    """Give a decision an id, so that it can be asked for again."""
-    return options if options.get("id") else {**options, "id": uuid.uuid4().hex}
+def _new_decision_fields(arms: Arms, features: Any, options: Any) -> dict[str, Any]:
+    """Return the fields of a call for a new decision: it has an id, to be asked for again by."""
+    fields = _call_fields(arms, features, options)
+    fields["id"] = fields.get("id") or uuid.uuid4().hex
+    return fields
 
 
 def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,8 +373,7 @@ def _read_answer(call: str, answer: wire.BatchAnswer) -> Any:
     """Return the answer to a call of a batch as its method would."""
     if answer.status != 200:
         return to_exception(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
-    if call in ("decide", "observe"):
-        return msgspec.convert(answer.body, wire.DecisionAnswer)
-    if call == "decide-top":
-        return tuple(msgspec.convert(answer.body, wire.DecisionsAnswer).decisions)
-    return Outcome(**answer.body) if call == "reward" else next(iter(answer.body.values()))
+    if call == "reward":
+        return Outcome(**answer.body)
+    result = msgspec.convert(answer.body, calls.RESPONSE_TYPES[call])
+    return result if isinstance(result, wire.DecisionAnswer) else astuple(result)[0]

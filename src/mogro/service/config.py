@@ -21,6 +21,7 @@ from mogro.agent import (
     Tags,
     Vector,
 )
+from mogro.service.wire import Weights
 
 Size = Annotated[int, Meta(ge=1, le=10_000)]  # of features
 
@@ -70,7 +71,7 @@ Columns = dict[str, NumberColumn | CategoryColumn | TagsColumn | VectorColumn]
 
 
 class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What can change in an agent that runs: see :meth:`mogro.Agent.reconfigure`."""
+    """What an agent is made of; all of it can change while it runs."""
 
     objectives: list[Objective] | UnsetType = UNSET
     arms: Size | Columns | UnsetType = UNSET
@@ -89,12 +90,18 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
 
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""
-        settings = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
+        settings = {name: getattr(self, name) for name in self.__struct_fields__}
         options = {name: value for name, value in settings.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
                 options[name] = _encoder(options[name], name)
         return options
+
+
+class AgentChanges(AgentSettings, kw_only=True):
+    """Settings of an agent to go on with: see :meth:`mogro.Agent.reconfigure`."""
+
+    weights: Weights | UnsetType | None = UNSET
 
 
 class AgentSection(AgentSettings, kw_only=True):
@@ -109,8 +116,10 @@ class AgentSection(AgentSettings, kw_only=True):
 
     def open(self, journal: str, name: str) -> Agent:
         """Open the agent, and create it the first time."""
-        options: Any = self.options()
-        return Agent.open(journal, name=name, seed=self.seed, **options)
+        options = self.options()
+        for of_the_service in ("journal", "catalogue", "noise"):
+            del options[of_the_service]
+        return Agent.open(journal, name=name, **options)
 
 
 class Limits(Struct, forbid_unknown_fields=True, frozen=True):
@@ -153,7 +162,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def key_file(self) -> Path:
         """Where the hashes of keys stand."""
-        return self.resolve(self.keys or f"{self.path.stem}.keys.toml")
+        return self.resolve(self.keys or f"{self.path.stem}.keys.json")
 
     @property
     def secure(self) -> bool:

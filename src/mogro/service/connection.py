@@ -1,13 +1,15 @@
-"""HTTPClient to a service: as much of HTTP as its answers need, and no more.
+"""Requests to a service: as much of HTTP as its answers need, and no more.
 
 A client that asks for a decision should cost little beside the agent that makes it; the HTTP client
 of the standard library takes longer to read the head of an answer than a service to write it.
 """
 
+import re
 import socket
 import ssl
 import threading
 import time
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,7 +18,8 @@ from mogro.agent import errors
 from mogro.service.wire import ErrorAnswer
 
 _CHUNK_BYTES = 1 << 16
-_MAX_HEAD_BYTES = 1 << 16  # bytes at most
+_MAX_HEAD_BYTES = 1 << 16
+_HEAD = re.compile(rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length): *(\d+)")
 
 
 class ServiceError(ConnectionError):
@@ -33,62 +36,8 @@ class ServiceError(ConnectionError):
         self.status = status
 
 
-class Connection:
-    """A connection that stays open between requests.
-
-    Parameters
-    ----------
-    host, port
-        Of the service.
-    tls
-        Whether it speaks TLS.
-    timeout
-        Seconds to wait for anything.
-    """
-
-    def __init__(self, host: str, port: int, *, tls: bool, timeout: float) -> None:
-        self._socket = socket.create_connection((host, port), timeout)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tls:
-            context = ssl.create_default_context()
-            self._socket = context.wrap_socket(self._socket, server_hostname=host)
-
-    def request(self, head: bytes, body: bytes) -> tuple[int, bytes]:
-        """Send a request, and return the status and the body of its answer.
-
-        ``head`` is the request line with all headers but the length of the body.
-        """
-        self._socket.sendall(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
-        data = self._receive()
-        while (end := data.find(b"\r\n\r\n")) < 0:
-            if len(data) > _MAX_HEAD_BYTES:
-                raise OSError(f"expected the head of an answer within {_MAX_HEAD_BYTES} bytes")
-            data += self._receive()
-        header, chunks = data[:end].lower(), [data[end + 4 :]]
-        start = header.find(b"\r\ncontent-length:")
-        if start < 0 or not header.startswith(b"http/1."):
-            raise OSError(f"expected an HTTP answer with its length, got {data[:60]!r}")
-        missing_bytes = int(header[start + 17 :].split(b"\r\n", 1)[0]) - len(chunks[0])
-        while missing_bytes > 0:
-            chunks.append(self._receive())
-            missing_bytes -= len(chunks[-1])
-        if missing_bytes < 0:
-            raise OSError(f"got {-missing_bytes} bytes more than announced")
-        return int(header[9:12]), b"".join(chunks)
-
-    def _receive(self) -> bytes:
-        data = self._socket.recv(_CHUNK_BYTES)
-        if not data:
-            raise ConnectionError("the service has closed the connection")
-        return data
-
-    def close(self) -> None:
-        """Close it."""
-        self._socket.close()
-
-
 class _PerThread(threading.local):
-    connection: Connection | None = None  # kept open between requests
+    connection: socket.socket | None = None  # kept open between requests
 
 
 class HTTPClient:
@@ -99,7 +48,9 @@ class HTTPClient:
         self._url = urlsplit(url)
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
             raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
-        self._headers = f"host: {self._url.netloc}\r\ncontent-type: application/json\r\n"
+        self._root = self._url.path.rstrip("/")
+        host = self._url.netloc
+        self._headers = f"HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
         if key is not None:
             if not key.isascii() or not key.isprintable():
                 raise ValueError("key: expected letters, digits, - and _")
@@ -108,13 +59,13 @@ class HTTPClient:
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Return the body of an answer; try again where there was none, or 503."""
-        root = self._url.path.rstrip("/")
-        head = f"{method} {root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
+        head = f"{method} {self._root}{path} {self._headers}content-length: {len(body)}\r\n\r\n"
+        request = head.encode("latin-1") + body
         attempt = 0
         while True:
             open_connection = self._thread.connection
             try:
-                status, content = (open_connection or self._connect()).request(head, body)
+                status, content = _exchange(open_connection or self._connect(), request)
             except OSError as error:
                 self.close()
                 if open_connection is not None and isinstance(error, ConnectionError):
@@ -135,11 +86,40 @@ class HTTPClient:
             self._thread.connection.close()
             self._thread.connection = None
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> socket.socket:
         tls = self._url.scheme == "https"
         host, port = self._url.hostname or "", self._url.port or (443 if tls else 80)
-        self._thread.connection = Connection(host, port, tls=tls, timeout=self._timeout)
-        return self._thread.connection
+        connection = socket.create_connection((host, port), self._timeout)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            context = ssl.create_default_context()
+            connection = context.wrap_socket(connection, server_hostname=host)
+        self._thread.connection = connection
+        return connection
+
+
+def _exchange(connection: socket.socket, request: bytes) -> tuple[int, bytes]:
+    """Send a request, and return the status and the body of its answer."""
+    connection.sendall(request)
+    data = _receive(connection)
+    while (end := data.find(b"\r\n\r\n")) < 0 and len(data) < _MAX_HEAD_BYTES:
+        data += _receive(connection)
+    match = _HEAD.match(data, 0, end)
+    if match is None:
+        raise OSError(f"expected an HTTP answer with its length, got {data[:60]!r}")
+    chunks = [data[end + 4 :]]
+    missing_bytes = int(match[2]) - len(chunks[0])
+    while missing_bytes > 0:
+        chunks.append(_receive(connection))
+        missing_bytes -= len(chunks[-1])
+    return int(match[1]), b"".join(chunks)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    data = connection.recv(_CHUNK_BYTES)
+    if not data:
+        raise ConnectionError("the service has closed the connection")
+    return data
 
 
 def _parse_error(status: int, content: bytes) -> Exception:
@@ -154,11 +134,6 @@ def to_exception(status: int, answer: ErrorAnswer) -> Exception:
     """Return the exception that an agent in this process would have raised."""
     if status >= 500 or status in (401, 403, 408, 421, 429):
         return ServiceError(f"{status}: {answer.message}", status)
-    kind = vars(errors).get(answer.error)
-    if (
-        isinstance(kind, type)
-        and issubclass(kind, Exception)
-        and kind is not errors.InfeasibleConstraints
-    ):
-        return kind(answer.message)
-    return ValueError(answer.message)
+    kind: Any = vars(errors).get(answer.error)
+    takes_words = isinstance(kind, type) and kind is not errors.InfeasibleConstraints
+    return kind(answer.message) if takes_words else ValueError(answer.message)

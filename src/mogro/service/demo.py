@@ -1,6 +1,5 @@
 """A simulated news site that drives a service: ``mogro serve --demo``."""
 
-import heapq
 import itertools
 import random
 import time
@@ -21,9 +20,8 @@ def demo_config(folder: Path, *, port: int) -> ServiceConfig:
 
 
 def send_visitors(url: str) -> None:
-    """Let visitors come to a service for ever; what they click and read is known after seconds."""
+    """Let visitors come to a service for ever."""
     rng, ids = random.Random(11), (f"{time.time():.0f}-{visit}" for visit in itertools.count(1))
-    rewards: list[tuple[float, str, dict[str, float]]] = []  # that will come, by the time
     while True:
         try:
             with connect(url, retries=3) as agent:
@@ -32,11 +30,7 @@ def send_visitors(url: str) -> None:
                     time.sleep(1 / _VISITS_PER_SECOND)
                     values = _visit(agent, articles, id, rng)
                     if values:
-                        due = time.monotonic() + rng.uniform(0.5, 6.0)
-                        heapq.heappush(rewards, (due, id, values))
-                    while rewards and rewards[0][0] <= time.monotonic():
-                        _, seen, values = heapq.heappop(rewards)
-                        agent.reward(seen, values)
+                        agent.reward(id, values)
         except ServiceError:
             time.sleep(1.0)
 

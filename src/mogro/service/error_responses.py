@@ -1,6 +1,7 @@
 """What a caller is told when something goes wrong: one place, one table."""
 
 import re
+from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -20,19 +21,17 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ModuleNotFoundError, 501),
     (ValueError, 422),
 )
-_NAMES = {400: "NoJSON", 401: "NoKey", 403: "NotAllowed", 404: "NotFound", 405: "WrongMethod"}
-_NAMES |= {413: "TooLarge", 421: "WrongHost", 429: "TooMany", 503: "Busy", 408: "TooSlow"}
 
 
 def error_answer(error: Exception) -> tuple[int, ErrorAnswer]:
     """Return the status of the answer to a request that has failed so, and what it says."""
     if isinstance(error, HTTPException):  # of the service itself
-        name = _NAMES.get(error.status_code, "RequestRefused")
+        name = HTTPStatus(error.status_code).phrase.replace(" ", "")
         return error.status_code, _named_answer(name, error.detail)
     if isinstance(error, msgspec.ValidationError):
         return 422, _invalid(str(error))
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
-        return 400, _named_answer(_NAMES[400], f"body: expected JSON, {error}")
+        return 400, _named_answer("BadRequest", f"body: expected JSON, {error}")
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     if status == 500:  # nobody foresaw it
         return status, ErrorAnswer("InternalError", "the service has failed; its log says why")

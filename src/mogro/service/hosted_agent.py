@@ -4,7 +4,6 @@ import json
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from mogro.agent.features.encoder import read_records
 from mogro.service.config import ServiceConfig
 from mogro.service.threads import Writer
 
-_MAX_RECENT = 200  # choices that the page looks back on
-_MAX_RECALLED, _MAX_ARMS = 20, 1000  # of them from a journal, with so many arms each at most
 _CACHE_SECONDS = 5.0  # seconds for which alarms are kept: they look at all decisions
 
 
@@ -104,8 +101,6 @@ class HostedAgent:
         The agent itself, its arms on offer, and the thread that changes it.
     noise
         Of rewards, if somebody knows: see :meth:`mogro.Agent.front`.
-    recent_choices
-        Arms and contexts of the last choices.
     page
         Since when, and the parts of the page as they were then.
     """
@@ -116,7 +111,6 @@ class HostedAgent:
         try:
             path = config.resolve(f"{config.path.stem}.{name}.arms.json")
             self.arms = ArmStore(self.agent, path, section.catalogue, max_arms=limits.arms)
-            self.recent_choices = deque(self._recorded_choices(), maxlen=_MAX_RECENT)
         except BaseException:
             self.agent.close()
             raise
@@ -124,19 +118,6 @@ class HostedAgent:
         self.page: tuple[float, dict[str, str]] = (-math.inf, {})
         self._lock = threading.Lock()
         self._alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
-
-    def _recorded_choices(self) -> list[tuple[Any, Any]]:
-        """Return the last choices that the journal knows."""
-        ledger, choices = self.agent.freeze().ledger, []
-        for row in ledger.live()[-_MAX_RECALLED:].tolist():
-            try:
-                arms = self.agent.decision(ledger.ids[row]).decision.inputs.arms
-            except ValueError:  # its inputs are not on record
-                continue
-            if len(arms) <= _MAX_ARMS:
-                features_by_arm = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
-                choices.append((features_by_arm, arms.context))
-        return choices
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return what should be looked at, as of a few seconds ago."""

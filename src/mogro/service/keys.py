@@ -5,7 +5,6 @@ import hmac
 import os
 import secrets
 import time
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
@@ -117,14 +116,7 @@ def remove_key(path: Path, name: str) -> None:
 def _write(path: Path, keys: dict[str, Key]) -> None:
     with write_atomically(path) as file:
         os.fchmod(file.fileno(), 0o600)
-        for name, key in keys.items():
-            fields = {"hash": key.hash, "roles": key.roles, "agents": key.agents}
-            lines = [f"{field} = {_toml(value)}" for field, value in fields.items() if value]
-            file.write(f"[{_toml(name)}]\n".encode() + "\n".join(lines).encode() + b"\n\n")
-
-
-def _toml(value: object) -> str:
-    return msgspec.json.encode(value).decode()  # strings and lists of strings are the same in both
+        file.write(msgspec.json.format(msgspec.json.encode(keys)))
 
 
 def _read(path: Path) -> dict[str, Key]:
@@ -133,8 +125,7 @@ def _read(path: Path) -> dict[str, Key]:
 
 def _parse(path: Path) -> dict[str, Key]:
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(plain, dict[str, Key])
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Key])
     except ValueError as error:
         raise ValueError(f"{path}: not a file of keys: {error}") from None
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -10,22 +11,7 @@ from mogro._version import __version__
 from mogro.service.operations import Operation
 from mogro.service.wire import ErrorAnswer
 
-_REFERENCE = "#/components/schemas/{name}"
-_REFUSALS = {
-    400: "The body is no JSON.",
-    401: "A key is needed.",
-    403: "The key does not allow it.",
-    404: "No such agent or decision.",
-    408: "The body did not come in time.",
-    409: "A reward that contradicts an earlier one.",
-    413: "Too large.",
-    415: "The body is not said to be JSON.",
-    421: "The host is not one of this service.",
-    422: "An argument is wrong; it is named.",
-    429: "Too many requests.",
-    501: "It needs a package that is not installed.",
-    503: "Busy, or the journal cannot be written: try again.",
-}
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 501, 503)
 
 
 def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
@@ -34,12 +20,15 @@ def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> 
     types = [body_type for pair in pairs for body_type in pair if body_type is not None]
     types.append(ErrorAnswer)
     type_schemas, components = msgspec.json.schema_components(
-        types, ref_template=_REFERENCE, schema_hook=_array
+        types, ref_template="#/components/schemas/{name}", schema_hook=_array
     )
     schemas = dict(zip(types, type_schemas, strict=True))
+    for schema in components.values():  # the name of a call is needed in batches only
+        if "call" in schema.get("required", ()):
+            schema["required"].remove("call")
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        description = _describe(operation, schemas, components, agents)
+        description = _describe(operation, schemas, agents)
         paths.setdefault(operation.path, {})[operation.method.lower()] = description
     return {
         "openapi": "3.1.0",
@@ -52,8 +41,11 @@ def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> 
         "components": {
             "schemas": components,
             "responses": {
-                f"Refused{status}": {"description": words, "content": _json(schemas[ErrorAnswer])}
-                for status, words in _REFUSALS.items()
+                f"Error{status}": {
+                    "description": HTTPStatus(status).phrase,
+                    "content": _json(schemas[ErrorAnswer]),
+                }
+                for status in _ERRORS
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
@@ -70,7 +62,7 @@ def _json(schema: Any) -> dict[str, Any]:
 
 
 def _describe(
-    operation: Operation, schemas: dict[Any, Any], components: dict[str, Any], agents: Sequence[str]
+    operation: Operation, schemas: dict[Any, Any], agents: Sequence[str]
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "As asked."}
     if operation.status != 204:
@@ -78,8 +70,8 @@ def _describe(
         answer["content"] = {"*/*": {}} if kind is None else _json(schemas[kind])
     path = f"{operation.method.lower()}{operation.path.replace('/', '_')}"
     responses = {str(operation.status): answer}
-    for status in _REFUSALS:
-        responses[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
+    for status in _ERRORS:
+        responses[str(status)] = {"$ref": f"#/components/responses/Error{status}"}
     description: dict[str, Any] = {
         "summary": operation.summary,
         "operationId": path.translate(str.maketrans("-", "_", "{}")),
@@ -90,8 +82,8 @@ def _describe(
         text = {"type": "string", "minLength": 1}
         parameters = {(name, "query"): text for name in operation.request_type.__struct_fields__}
     elif operation.request_type is not None:
-        body = _body(schemas[operation.request_type], components)
-        description["requestBody"] = {"required": True, "content": _json(body)}
+        content = _json(schemas[operation.request_type])
+        description["requestBody"] = {"required": True, "content": content}
     for name in re.findall(r"{(\w+)}", operation.path):
         choices = {"enum": list(agents)} if name == "agent" else {}
         parameters[name, "path"] = {"type": "string", **choices}
@@ -104,16 +96,3 @@ def _describe(
         description["security"] = [{"key": []}]
         description["description"] = f"Role: {operation.role}."
     return description
-
-
-def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a body; the name of a call is needed in batches only."""
-    name = schema["$ref"].rpartition("/")[2]
-    call_schema = components[name]
-    if "call" not in call_schema.get("properties", {}):
-        return schema
-    body_schema = dict(call_schema, title=f"{name}Body")
-    body_schema["properties"] = {k: v for k, v in call_schema["properties"].items() if k != "call"}
-    body_schema["required"] = [field for field in call_schema["required"] if field != "call"]
-    components[f"{name}Body"] = body_schema
-    return {"$ref": _REFERENCE.format(name=f"{name}Body")}

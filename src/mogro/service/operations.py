@@ -4,11 +4,12 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, BinaryIO, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -20,7 +21,7 @@ from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import calls, wire
 from mogro.service.access import Caller
-from mogro.service.config import AgentSettings
+from mogro.service.config import AgentChanges
 from mogro.service.error_responses import error_answer
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
@@ -72,10 +73,6 @@ class ServiceRequest(NamedTuple):
         by, agent = self.caller.name, self.hosted.name
         self.service.audit.write(by, agent, what, msgspec.to_builtins(detail))
         self.service.log({"event": "change", "by": by, "agent": agent, "what": what})
-
-    def history(self, what: str) -> list[wire.ChangeAnswer]:
-        """Return who has changed it before."""
-        return self.service.audit.changes(self.hosted.name, what)
 
 
 class Operation(NamedTuple):
@@ -138,12 +135,8 @@ def operations(service: Service) -> list[Operation]:
         make_operation("GET", f"{_AGENT_PATH}/decision", "read", _show_decision),
         make_operation("GET", f"{_AGENT_PATH}/explanation", "read", _explain),
         make_operation("GET", f"{_AGENT_PATH}/alarms", "read", _show_alarms),
-        make_operation("GET", f"{_AGENT_PATH}/weights", "read", _show_weights),
-        make_operation("PUT", f"{_AGENT_PATH}/weights", "admin", _set_weights),
         make_operation("GET", f"{_AGENT_PATH}/config", "read", _show_config),
         make_operation("PATCH", f"{_AGENT_PATH}/config", "admin", _reconfigure),
-        make_operation("GET", f"{_AGENT_PATH}/budgets", "read", _show_budgets),
-        make_operation("PUT", f"{_AGENT_PATH}/budgets", "admin", _set_budgets),
         make_operation("GET", f"{_AGENT_PATH}/arms", "read", _show_arms),
         make_operation("PUT", f"{_AGENT_PATH}/arms", "admin", _put_arms),
         make_operation("DELETE", f"{_AGENT_PATH}/arms", "admin", _drop_arms),
@@ -166,11 +159,8 @@ def _call(call: type[calls.Call], *, writes: bool = False) -> Operation:
 
 
 def _carry_out(request: ServiceRequest, call: calls.Call) -> Any:
-    """Return the answer of the agent, and remember what was on offer."""
-    answer = call.carry_out(request.agent, request.hosted.arms.catalogue)
-    if isinstance(call, calls.DecideCall):
-        request.hosted.recent_choices.append((call.arms, call.context))
-    return answer
+    """Return the answer of the agent."""
+    return call.carry_out(request.agent, request.hosted.arms.catalogue)
 
 
 async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswers:
@@ -200,19 +190,7 @@ def _explain(request: ServiceRequest, body: wire.DecisionId) -> wire.Explanation
 
 def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
     """Say what should be looked at."""
-    return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in request.agent.alarms()])
-
-
-def _show_weights(request: ServiceRequest, _: None) -> wire.WeightsAnswer:
-    """Return the trade-off, and those before."""
-    return wire.WeightsAnswer(request.agent.weights, request.history("weights"))
-
-
-def _set_weights(request: ServiceRequest, body: wire.SetWeights) -> wire.WeightsAnswer:
-    """Set the trade-off."""
-    request.agent.set_weights(body.weights, now=body.now)
-    request.record_change("weights", body.weights)
-    return _show_weights(request, None)
+    return wire.AlarmsAnswer(request.agent.alarms())
 
 
 def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
@@ -220,7 +198,7 @@ def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     return _config_after(request, Reconfiguration())
 
 
-def _reconfigure(request: ServiceRequest, body: AgentSettings) -> wire.ConfigAnswer:
+def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
     options, config = body.options(), request.agent.config
     names = ("arms", "context", "interactions")
@@ -236,21 +214,8 @@ def _reconfigure(request: ServiceRequest, body: AgentSettings) -> wire.ConfigAns
 
 
 def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
-    settings, history = to_plain(request.agent.config), request.history("config")
-    return wire.ConfigAnswer(settings, list(done.changes), done.relearned, done.unsure, history)
-
-
-def _show_budgets(request: ServiceRequest, _: None) -> wire.BudgetsAnswer:
-    """Say how the budgets stand."""
-    budgets = [wire.BudgetAnswer(*status) for status in request.agent.budgets]
-    return wire.BudgetsAnswer(budgets, request.history("budgets"))
-
-
-def _set_budgets(request: ServiceRequest, body: wire.SetBudgets) -> wire.BudgetsAnswer:
-    """Set all budgets."""
-    request.agent.reconfigure(budgets=body.budgets)
-    request.record_change("budgets", body.budgets)
-    return _show_budgets(request, None)
+    history = request.service.audit.changes(request.hosted.name, "config")
+    return wire.ConfigAnswer(to_plain(request.agent.config), *done, history)
 
 
 def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
@@ -289,6 +254,7 @@ def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
         agent.theta,
         agent.intercept,
         agent.weights,
+        [wire.BudgetAnswer(*status) for status in agent.budgets],
         agent.counters,
         agent.observations,
         len(request.hosted.arms.features_by_arm),
@@ -303,13 +269,9 @@ def _log(request: ServiceRequest, _: None) -> Response:
         "content-disposition": f'attachment; filename="{request.hosted.name}.parquet"',
         "content-length": str(os.fstat(file.fileno()).st_size),
     }
-    kind = "application/vnd.apache.parquet"
-    return StreamingResponse(_pieces(file), headers=headers, media_type=kind)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        yield from iter(partial(file.read, _CHUNK), b"")
+    chunks = iter(partial(file.read, _CHUNK), b"")
+    kind, close = "application/vnd.apache.parquet", BackgroundTask(file.close)
+    return StreamingResponse(chunks, headers=headers, media_type=kind, background=close)
 
 
 async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
@@ -343,11 +305,11 @@ def _states(service: Service) -> dict[str, str]:
     return states
 
 
-async def _ready(request: ServiceRequest, _: None) -> wire.ReadyAnswer:
+async def _ready(request: ServiceRequest, _: None) -> dict[str, bool]:
     """Say whether it answers."""
     if not request.service.ready:
         raise HTTPException(503, "ready: the service is starting or stopping")
-    return wire.ReadyAnswer(ready=True)
+    return {"ready": True}
 
 
 def _metrics(request: ServiceRequest, _: None) -> Response:

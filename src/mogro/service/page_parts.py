@@ -3,8 +3,6 @@
 All names in HTML are escaped.
 """
 
-from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -13,71 +11,33 @@ import numpy as np
 from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
-from mogro.agent import Estimates
-from mogro.agent.objective_set import ObjectiveSet
+from mogro.agent import Agent, Estimates
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import ServiceRequest
-from mogro.service.wire import ChangeAnswer, DecisionId
+from mogro.service.wire import ChangeAnswer
 
-_MAX_CHOICES = 100  # of the recent ones, that a trade-off is tried on
-_RECENT_DECISIONS = 1000  # decisions
-_Z = 1.96  # standard errors of an interval of 95 %
-_NO_NOISE = (
-    "What is certain of the front is not known: it takes the noise of rewards, a standard "
-    "deviation for each objective (noise, in the file of the service)."
-)
+_MAX_DECISIONS = 20  # the last ones, on which a trade-off is tried
 
 
 def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
     """Return all parts of the page that change: those of a report, and what else there is."""
     return _report_parts(hosted) | {
-        "listed": _arms(hosted),
         "budgets": _budgets(hosted),
         "changes": _changes(changes),
     }
 
 
 def _report_parts(hosted: HostedAgent) -> dict[str, str]:
-    """Return the parts of a report, with what is certain of the front or why that is not known."""
-    agent, message = hosted.agent, _NO_NOISE
-    if hosted.noise is not None:
-        try:
-            return agent.report_parts(confidence=LEVEL, noise=hosted.noise)
-        except ValueError as error:  # as with half-lives
-            message = f"What is certain of the front is not known: {error}."
-    parts = agent.report_parts()
-    return parts | {"front": parts["front"] + _page.messages([], [message])}
-
-
-def _arms(hosted: HostedAgent) -> str:
-    """List arms: how often they were chosen, and what is believed of them in recent choices."""
-    state = hosted.agent.freeze()
-    names, ledger = state.objective_set.names, state.ledger
-    history = [ledger.arms[row] for row in ledger.live().tolist()]
-    counts, recent_counts = Counter(history), Counter(history[-_RECENT_DECISIONS:])
-    beliefs_by_arm: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
-    for estimates in _recent_estimates(hosted):
-        columns = estimates.arms, estimates.values, estimates.errors
-        for arm, value, error in zip(*columns, strict=True):
-            beliefs_by_arm.setdefault(arm, []).append((value, error))
-    rows = []
-    recent_total = max(recent_counts.total(), 1)
-    for arm in sorted({*beliefs_by_arm, *counts}, key=lambda a: (-recent_counts[a], -counts[a], a)):
-        cells = ["not on offer"] * len(names)
-        if arm in beliefs_by_arm:
-            cells = _format_beliefs(np.mean(beliefs_by_arm[arm], axis=0))
-        rows.append([arm, f"{counts[arm]:,}", f"{recent_counts[arm] / recent_total:.1%}", *cells])
-    heads = ["arm", "chosen", f"of the last {recent_total:,}", *(f"{n}, believed" for n in names)]
-    region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
-    return f"{region}{_page.table('All arms', heads, rows)}</div>"
-
-
-def _format_beliefs(beliefs: FloatArray) -> list[str]:
-    """Return values with their intervals, of beliefs (2, M): values and standard errors."""
-    return [f"{value:.4g} ± {_Z * error:.2g}" for value, error in beliefs.T]
+    """Return the parts of a report, with what is certain of the front where noise is known."""
+    confidence = None if hosted.noise is None else LEVEL
+    try:
+        return hosted.agent.report_parts(confidence=confidence, noise=hosted.noise)
+    except ValueError as error:  # as with half-lives
+        message = f"What is certain of the front is not known: {error}."
+        return hosted.agent.report_parts() | {"front": _page.messages([], [message])}
 
 
 def _budgets(hosted: HostedAgent) -> str:
@@ -104,132 +64,66 @@ def _changes(changes: list[ChangeAnswer]) -> str:
     return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
-def show_decision(request: ServiceRequest, body: DecisionId) -> dict[str, str]:
-    """Return a decision with its rewards and its explanation, as HTML."""
-    record = request.agent.decision(body.id)
-    decision, names = record.decision, request.agent.config.objective_set.names
-    facts = [
-        body.id,
-        decision.arm,
-        _format_values(decision.estimates),
-        _format_values(record.rewards) or "none yet",
-        ", ".join(f"{name} {status}" for name, status in record.status.items()),
-    ]
-    heads = ["decision", "arm", "expected", "rewards", "status"]
-    shown = _page.table("Decision", heads, [facts])
-    try:
-        explanation = request.agent.explain(decision)
-    except ValueError as error:
-        return {"html": shown + _page.messages([], [str(error)])}
-    rows = []
-    for rival in explanation.rivals:
-        leads = [f"{rival.leads[name]:+.3g}" for name in names if name in rival.leads]
-        rows.append([rival.arm, *leads, "" if rival.total is None else f"{rival.total:+.3g}"])
-    heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
-    why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
-    return {"html": shown + why + (_page.table("Other arms", heads, rows) if rows else "")}
-
-
-def _format_values(values: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-
-
-def _recent_estimates(hosted: HostedAgent) -> list[Estimates]:
-    """Return what is believed of the arms of recent choices.
-
-    Without any since the service was started, the catalogue stands for them where it can.
-    """
-    agent, estimates = hosted.agent, []
-    choices = list(hosted.recent_choices)[-_MAX_CHOICES:]
-    if not choices and hosted.arms.features_by_arm and agent.config.context is None:
-        choices = [(None, None)]
-    for arms, context in choices:
-        arms_on_offer = hosted.arms.catalogue if arms is None else arms
-        with suppress(ValueError):  # from before a change of the settings
-            estimates.append(agent.estimate(arms_on_offer, context=context))
+def _recent_estimates(agent: Agent) -> list[Estimates]:
+    """Return what is believed now of the arms that the last decisions had on offer."""
+    ledger, estimates = agent.freeze().ledger, []
+    for row in ledger.live()[-_MAX_DECISIONS:].tolist():
+        with suppress(ValueError):  # not on record, or from before a change of the settings
+            arms = agent.decision(ledger.ids[row]).decision.inputs.arms
+            estimates.append(agent.estimate(list(arms.ids), arms.raw, context=arms.context))
     return estimates
-
-
-def _believed_rewards(
-    recent_estimates: Iterable[Estimates], objective_set: ObjectiveSet, weights: FloatArray
-) -> FloatArray:
-    """Return what the arms that are best for weights give on average: values and errors, (2, M)."""
-    best_arms = []
-    for estimates in recent_estimates:
-        arm = int((objective_set.to_learner_units(estimates.values) @ weights).argmax())
-        best_arms.append((estimates.values[arm], estimates.errors[arm]))
-    return np.asarray(np.mean(best_arms, axis=0))
 
 
 def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
     objective_set, current = request.agent.config.objective_set, request.agent.weights
-    estimates = _recent_estimates(request.hosted)
+    recent_estimates = _recent_estimates(request.agent)
 
     def point(weights: FloatArray) -> dict[str, Any]:
-        values, errors = _believed_rewards(estimates, objective_set, weights)
-        named = objective_set.named(weights)
-        return {"weights": named, "values": values.tolist(), "errors": (_Z * errors).tolist()}
+        """Return what the arms that are best for weights are believed to give, on average."""
+        best = [
+            estimates.values[(objective_set.to_learner_units(estimates.values) @ weights).argmax()]
+            for estimates in recent_estimates
+        ]
+        values = np.mean(best, axis=0).tolist()
+        return {"weights": objective_set.named(weights), "values": values}
 
-    grid = read_trade_offs(None, objective_set) if estimates else []
+    known = bool(recent_estimates)
     return {
         "objectives": [
             {"name": o.name, "direction": o.direction} for o in objective_set.objectives
         ],
-        "points": [point(weights) for weights in grid],
-        "current": point(objective_set.shares(current)) if estimates and current else None,
+        "points": [point(weights) for weights in read_trade_offs(None, objective_set) if known],
+        "current": point(objective_set.shares(current)) if known and current else None,
         "weights": current,
-        "choices": len(estimates),
+        "choices": len(recent_estimates),
     }
 
 
 def compare_trade_off(request: ServiceRequest, body: dict[str, float]) -> dict[str, str]:
-    """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
+    """Say what another trade-off would have changed, by the log: a table, and words."""
     agent, objective_set = request.agent, request.agent.config.objective_set
     objective_set.weights(body)  # it checks them
-    current_weights, estimates = agent.weights, _recent_estimates(request.hosted)
-    trade_offs = [weights for weights in (current_weights, body) if weights is not None]
-    rows = []
-    if estimates:
-        labels = ("as it is", "then")[-len(trade_offs) :]
-        for label, weights in zip(labels, trade_offs, strict=True):
-            beliefs = _believed_rewards(estimates, objective_set, objective_set.shares(weights))
-            rows.append([f"believed, {label}", *_format_beliefs(beliefs)])
+    trade_offs = [weights for weights in (agent.weights, body) if weights is not None]
     try:
         result = what_if(agent, trade_offs)
     except ValueError as error:
-        verdict = f"Not enough data yet: {error}."
-    else:
-        verdict = f"{_verdict(request.hosted, result)} {result.advice}".strip()
-        logged = list(zip(result.value, result.interval(), strict=True))
-        if current_weights is None:
-            logged.insert(0, (result.logged.value, result.logged.interval()))
-        for label, pair in zip(("as it was", "then"), logged, strict=True):
-            rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
-    table = _page.table("What the trade-off changes", ["", *objective_set.names], rows)
-    return {"table": table, "words": verdict}
+        return {"table": "", "words": f"Not enough data yet: {error}."}
+    heads = ["weights", *objective_set.names, "size"]
+    table = _page.table("What the trade-off changes", heads, result.text_rows())
+    return {"table": table, "words": _verdict(result)}
 
 
-def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
+def _verdict(result: WhatIf) -> str:
     """Say how sure the log is about the last trade-off, or when it may be."""
     evaluation = result.evaluations[-1]
-    if not evaluation.trusted:
-        return f"Not enough data yet{_time_needed(hosted, float(evaluation.effective_size.min()))}."
-    if len(result.trade_offs) == 1:
-        return f"{evaluation.rows:,} decisions of the log tell of it; intervals are of {LEVEL:.0%}."
-    if result.distinguishable()[0, 1]:
-        return f"By {evaluation.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
-    return f"By {evaluation.rows:,} decisions the two cannot be told apart."
-
-
-def _time_needed(hosted: HostedAgent, size: float) -> str:
-    """Say how much longer it takes at the present pace, where the agent knows the time."""
-    state = hosted.agent.freeze()
-    if not size > 0:
-        return ": the present trade-off never draws what the other would; see epsilon"
-    if not state.config.timed:
-        return f": {size:.0f} decisions tell about it, {MIN_EFFECTIVE_SIZE:.0f} are needed"
-    times = state.ledger.gather(state.ledger.live()).time
-    elapsed = float(times.max()) - float(times.min())
-    remaining = _page.duration(elapsed * (MIN_EFFECTIVE_SIZE / size - 1))
-    return f": about {remaining} more at this pace"
+    size, rows = float(evaluation.effective_size.min()), evaluation.rows
+    if evaluation.trusted:
+        differ = "" if result.advice else "The two differ. " * (len(result.trade_offs) - 1)
+        return f"{differ}By {rows:,} decisions; intervals are of {LEVEL:.0%}. {result.advice}"
+    if not 0 < size < MIN_EFFECTIVE_SIZE:
+        return f"Not enough data yet: {evaluation.warnings[0]}. See epsilon: uniform draws."
+    missing = rows * (MIN_EFFECTIVE_SIZE / size - 1)
+    seconds = missing / result.decision_rate
+    span = "" if np.isnan(seconds) else f", about {_page.duration(seconds)} at this pace"
+    return f"Not enough data yet: it takes {missing:,.0f} decisions more{span}. {result.advice}"

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from mogro import _page
 from mogro.service.access import COOKIE, Caller, read_body
 from mogro.service.operations import Operation, ServiceRequest, make_operation
-from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
+from mogro.service.page_parts import compare_trade_off, make_parts, show_front
 from mogro.service.service import Service
 
 _FOLDER = Path(__file__).parent / "page"
@@ -37,7 +37,6 @@ def operations() -> list[Operation]:
         make_operation("GET", "/page/{agent}/parts", "read", _show_parts),
         make_operation("GET", "/page/{agent}/front", "read", show_front),
         make_operation("POST", "/page/{agent}/compare", "read", compare_trade_off),
-        make_operation("GET", "/page/{agent}/decision", "read", show_decision),
     ]
 
 
@@ -113,8 +112,8 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
         _FOLDER / "page.html",
         name=_page.text(name),
         token=_page.text(caller.token or ""),
-        may="yes" if caller.key.allows("admin", name) else "no",
-        others=links,
+        admin="yes" if caller.key.allows("admin", name) else "no",
+        links=links,
         logout=logout * service.access.keys.required,
         **parts,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_MAX_HEAD_BYTES = 1 << 16  # bytes
+_MAX_HEAD_BYTES = 1 << 16  # that may come before a head is complete
 
 
 class JoinedWrites:
@@ -40,7 +40,7 @@ class JoinedWrites:
 
 
 def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
-    """Return a protocol that gives up on a client whose head is not there in time.
+    """Return a protocol that gives up on a client whose head is not there in time, or too long.
 
     Otherwise a client that sends a byte now and then would hold a connection for ever.
     """
@@ -62,20 +62,16 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self._in_head and self._timer is None:
-                self._start_timer()
+            if self._in_head:
+                self._size += len(data)
+                if self._size > _MAX_HEAD_BYTES:
+                    self.transport.abort()
+                elif self._timer is None:
+                    self._start_timer()
 
         def on_message_begin(self) -> None:
             self._size, self._in_head = 0, True
             super().on_message_begin()
-
-        def on_url(self, url: bytes) -> None:
-            self._count_head(len(url))
-            super().on_url(url)
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            self._count_head(len(name) + len(value))
-            super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
             self._in_head = False
@@ -86,12 +82,6 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
             joined: Any = self.transport
             joined.flush()  # an answer without a body, as to HEAD
             super().on_response_complete()
-
-        def _count_head(self, size: int) -> None:
-            self._size += size
-            if self._size > _MAX_HEAD_BYTES:
-                # The answer is 400.
-                raise ValueError(f"head: expected at most {_MAX_HEAD_BYTES} bytes")
 
         def _start_timer(self) -> None:
             self._timer = self.loop.call_later(max_seconds, self.transport.abort)

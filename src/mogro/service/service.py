@@ -5,8 +5,8 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from mogro.service.threads import ReaderPool
 from mogro.service.wire import ChangeAnswer
 
 Log = Callable[[Mapping[str, Any]], None]
+_MAX_CHANGES = 1000
 
 
 class Audit:
@@ -28,14 +29,7 @@ class Audit:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._changes: deque[ChangeAnswer] = deque(maxlen=1000)
-        if path.exists():
-            with path.open("rb") as lines:
-                for line in lines:
-                    try:
-                        self._changes.append(msgspec.json.decode(line, type=ChangeAnswer))
-                    except (msgspec.DecodeError, UnicodeDecodeError):
-                        continue  # the last line, of a process that was killed
+        path.touch()
 
     def write(self, by: str, agent: str, what: str, detail: Any = None) -> None:
         """Write a line, and return when it is on the disk."""
@@ -44,15 +38,16 @@ class Audit:
             file.write(msgspec.json.encode(change) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-            self._changes.append(change)
 
     def changes(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
         """Return the last changes, the latest first."""
-        return [
-            change
-            for change in reversed(self._changes)
-            if agent in (None, change.agent) and what in (None, change.what)
-        ]
+        changes = []
+        for line in self._path.read_bytes().splitlines()[:-_MAX_CHANGES:-1]:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # of a process that was killed
+                change = msgspec.json.decode(line, type=ChangeAnswer)
+                if agent in (None, change.agent) and what in (None, change.what):
+                    changes.append(change)
+        return changes
 
 
 class Service:

@@ -3,8 +3,9 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
@@ -12,11 +13,12 @@ from starlette.exceptions import HTTPException
 from mogro.agent import Agent
 
 _MAX_CALLS = 256  # calls with one commit, at most about
+Calls = Sequence[Callable[[], Any]]
 Answers = list[Any]  # what calls returned, or the exceptions of those that were refused
 
 
 class _PendingCalls(NamedTuple):
-    calls: Sequence[Callable[[], Any]]
+    calls: Calls
     since: float
     answers: "asyncio.Future[Answers]"
 
@@ -44,20 +46,20 @@ class Writer:
         self.size = 0  # calls that wait or are being carried out
         self._agent, self._max_waiting, self._max_seconds = agent, max_waiting, max_seconds
         self._waiting: deque[_PendingCalls] = deque()
-        self._busy = False  # whether the thread is at work
+        self._task: asyncio.Task[None] | None = (
+            None  # that hands on what waits, while anything does
+        )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
-        self._thread.submit(int)  # it starts now: later on, what it cannot begin would wait in it
 
-    async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
+    async def perform(self, calls: Calls) -> Answers:
         """Return the answers to calls, once they are committed."""
         if self.size + len(calls) > self._max_waiting:
             raise HTTPException(503, f"busy: {self.size} calls wait; try again")
-        loop = asyncio.get_running_loop()
-        answers: asyncio.Future[Answers] = loop.create_future()
+        answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
         self._waiting.append(_PendingCalls(calls, time.monotonic(), answers))
         self.size += len(calls)
-        if not self._busy:
-            self._begin(loop)
+        if self._task is None:
+            self._task = asyncio.create_task(self._carry_out_waiting())
         try:
             return await answers
         finally:
@@ -67,51 +69,43 @@ class Writer:
         """Finish what has begun, and stop."""
         self._thread.shutdown()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the thread carry out what waits, if anything does; once it is closed, refuse that."""
-        self._busy = False
-        while self._waiting and not self._busy:
+    async def _carry_out_waiting(self) -> None:
+        """Let the thread carry out what waits, until nothing does."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
             pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
             try:
-                self._thread.submit(self._carry_out, pending, loop)
-                self._busy = True
-            except RuntimeError:
+                answers = await loop.run_in_executor(self._thread, self._carry_out, pending)
+            except RuntimeError:  # it is closed
                 error = HTTPException(503, "closed: the service has stopped; try again")
-                _answer(pending, [[error] * len(request.calls) for request in pending])
+                answers = [[error] * len(request.calls) for request in pending]
+            for request, results in zip(pending, answers, strict=True):
+                if not request.answers.done():  # its client may be gone
+                    request.answers.set_result(results)
+        self._task = None
 
-    def _carry_out(self, pending: list[_PendingCalls], loop: asyncio.AbstractEventLoop) -> None:
+    def _carry_out(self, pending: list[_PendingCalls]) -> list[Answers]:
+        """Return the answers to all calls; where the commit fails, none of them has happened."""
         oldest = time.monotonic() - self._max_seconds
-        calls = [call for request in pending if request.since >= oldest for call in request.calls]
-        results = iter(self._commit(calls))
-        error = HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")
-        answers = [
-            [next(results) if request.since >= oldest else error for _ in request.calls]
-            for request in pending
-        ]
-        loop.call_soon_threadsafe(self._deliver, pending, answers, loop)
-
-    def _deliver(
-        self, pending: list[_PendingCalls], answers: list[Answers], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self._begin(loop)  # the disk first
-        _answer(pending, answers)
-
-    def _commit(self, calls: list[Callable[[], Any]]) -> Answers:
-        if not calls:
-            return []
+        results: Iterator[Any]
         try:
-            answers = self._agent.batch(calls)
-        except Exception as error:  # of the commit: none has happened
+            results = iter(
+                self._agent.batch(
+                    [
+                        call if request.since >= oldest else self._refuse
+                        for request in pending
+                        for call in request.calls
+                    ]
+                )
+            )
+            self.commits, self.last_error = self.commits + 1, None
+        except Exception as error:
             self.last_error = error
-            return [error] * len(calls)
-        self.commits, self.last_error = self.commits + 1, None
-        return answers
+            results = repeat(error)
+        return [[next(results) for _ in request.calls] for request in pending]
 
-
-def _answer(pending: list[_PendingCalls], answers: list[Answers]) -> None:
-    for request, results in zip(pending, answers, strict=True):
-        if not request.answers.done():
-            request.answers.set_result(results)
+    def _refuse(self) -> None:
+        raise HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")
 
 
 class ReaderPool:

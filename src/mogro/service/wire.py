@@ -2,8 +2,7 @@
 
 Routes, the description (:mod:`mogro.service.openapi`) and the client are made from these and from
 :mod:`mogro.service.calls`. Decoding checks types, and the agent all else. What an agent returns
-goes as it is, where that is a data class; a named tuple would go as a bare list, so that a struct
-with its fields does. A number that is not finite goes as null.
+goes as it is, where that is a data class. A number that is not finite goes as null.
 """
 
 import math
@@ -16,13 +15,11 @@ from msgspec import Meta, Struct
 from mogro._validation import FloatArray
 from mogro.agent import (
     Alarm,
-    Budget,
     BudgetStatus,
     Decision,
     DecisionRecord,
     Objective,
     Outcome,
-    Propensities,
     Rival,
 )
 
@@ -55,16 +52,13 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def _fields_of(kind: Any, **others: Any) -> Any:
-    """Return a struct with the fields of a named tuple, some of other types."""
+    """Return a struct with the fields of a named tuple, which would go as a bare list."""
     fields = list((get_type_hints(kind) | others).items())
-    namespace = {"__doc__": (kind.__doc__ or "").partition("\n")[0]}
-    return msgspec.defstruct(f"{kind.__name__}Answer", fields, namespace=namespace)
+    return msgspec.defstruct(f"{kind.__name__}Answer", fields)
 
 
-AlarmAnswer: Any = _fields_of(Alarm)
 BudgetAnswer: Any = _fields_of(BudgetStatus, forecast=float | None)  # null: no decision yet
 OutcomeAnswer: Any = _fields_of(Outcome)
-ProbabilitiesAnswer: Any = _fields_of(Propensities)
 
 
 class DecisionAnswer(Struct, frozen=True):
@@ -83,7 +77,7 @@ class DecisionAnswer(Struct, frozen=True):
 class DecisionsAnswer(Struct):
     """Several decisions, chosen together."""
 
-    decisions: list[DecisionAnswer]
+    decisions: tuple[DecisionAnswer, ...]
 
 
 class CountAnswer(Struct):
@@ -176,7 +170,7 @@ class DecisionId(Body):
 class AlarmsAnswer(Struct):
     """What should be looked at."""
 
-    alarms: list[AlarmAnswer]
+    alarms: tuple[Alarm, ...]
 
 
 class ChangeAnswer(Struct, omit_defaults=True):
@@ -189,40 +183,13 @@ class ChangeAnswer(Struct, omit_defaults=True):
     detail: Any = None
 
 
-class SetWeights(Body):
-    """A trade-off; null goes back to the policy's."""
-
-    weights: Weights | None
-    now: float | None = None
-
-
-class WeightsAnswer(Struct):
-    """The trade-off that decisions have where none is given, and the ones before."""
-
-    weights: dict[str, float] | None
-    history: list[ChangeAnswer]
-
-
 class ConfigAnswer(Struct):
     """The settings of an agent as they are now, and who changed them before."""
 
     settings: dict[str, Any]
-    changes: list[str]  # of this request
+    changes: tuple[str, ...]  # of this request
     relearned: int
     unsure: int
-    history: list[ChangeAnswer]
-
-
-class SetBudgets(Body):
-    """All budgets that there are from now on."""
-
-    budgets: list[Budget]
-
-
-class BudgetsAnswer(Struct):
-    """How all budgets stand, and who changed them before."""
-
-    budgets: list[BudgetAnswer]
     history: list[ChangeAnswer]
 
 
@@ -258,7 +225,8 @@ class AgentAnswer(Struct):
     features: tuple[str, ...]
     theta: FloatArray
     intercept: FloatArray
-    weights: dict[str, float] | None
+    weights: dict[str, float] | None  # of decisions that are given none
+    budgets: list[BudgetAnswer]  # how they stand
     counters: dict[str, int]
     observations: dict[str, float]
     catalogue: int
@@ -276,12 +244,6 @@ class HealthAnswer(Struct):
 
     status: str
     agents: dict[str, str]
-
-
-class ReadyAnswer(Struct):
-    """That the service answers."""
-
-    ready: bool
 
 
 class AuditAnswer(Struct):

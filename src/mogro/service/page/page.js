@@ -2,8 +2,8 @@
 // The page of an agent: what changes is asked for again every few seconds; the trade-off can be
 // dragged, compared and applied. Names of others are set as text, never as HTML.
 
-const { agent, token, may } = document.body.dataset;
-const here = `/page/${encodeURIComponent(agent)}`;
+const { agent, token, admin } = document.body.dataset;
+const here = `/page/${encodeURIComponent(agent)}`, api = `/v1/agents/${encodeURIComponent(agent)}`;
 const byId = (id) => document.getElementById(id);
 const SIZE = { left: 64, right: 18, top: 16, bottom: 46 };
 const REFRESH = 3000, PAUSE = 350; // milliseconds
@@ -78,7 +78,7 @@ function show() {
   if (!byId("sliders").childElementCount) { makeSliders(); makeAxes(); }
   setSliders();
   draw();
-  byId("apply").disabled = may !== "yes" || chosen === null;
+  byId("apply").disabled = admin !== "yes" || chosen === null;
   byId("reset").disabled = chosen === null;
 }
 
@@ -153,8 +153,7 @@ async function apply() {
   byId("apply").disabled = true;
   try {
     const body = JSON.stringify({ weights: chosen });
-    const path = `/v1/agents/${encodeURIComponent(agent)}/weights`;
-    await ask(path, { method: "PUT", body });
+    await ask(`${api}/config`, { method: "PATCH", body });
     reset();
     byId("words").textContent = "Applied: the next decisions follow it.";
     await refresh();
@@ -231,7 +230,7 @@ function fill(scale, a, b) {
 function draw() {
   const picture = byId("picture");
   if (!front.points.length) {
-    picture.textContent = "No decision since the service was started: nothing to draw yet.";
+    picture.textContent = "No decision yet: nothing to draw.";
     return;
   }
   const held = picture.querySelector(".handle") === document.activeElement;
@@ -299,29 +298,29 @@ let sorting = null; // a column, and whether from the largest
 
 function filterArms() {
   const wanted = byId("filter").value.toLowerCase();
-  for (const row of document.querySelectorAll("#listed tbody tr")) {
+  for (const row of document.querySelectorAll("#arms_table tbody tr")) {
     row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
   }
 }
 
 function sortArms() {
-  for (const head of document.querySelectorAll("#listed th")) {
+  for (const head of document.querySelectorAll("#arms_table th")) {
     head.tabIndex = 0;
     head.setAttribute("aria-sort", "none");
   }
   if (!sorting) { return; }
-  const body = document.querySelector("#listed tbody");
+  const body = document.querySelector("#arms_table tbody");
   const number = (row) => parseFloat(row.cells[sorting.column].textContent.replaceAll(",", ""));
   const rows = [...body.rows].sort((a, b) => (sorting.column === 0
     ? a.cells[0].textContent.localeCompare(b.cells[0].textContent)
     : (isNaN(number(a)) - isNaN(number(b))) || number(b) - number(a)));
   body.replaceChildren(...(sorting.down ? rows : rows.reverse()));
-  document.querySelectorAll("#listed th")[sorting.column]
+  document.querySelectorAll("#arms_table th")[sorting.column]
     .setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
 }
 
 function sortBy(event) {
-  const head = event.target.closest("#listed th");
+  const head = event.target.closest("#arms_table th");
   if (!head || (event.type === "keydown" && !["Enter", " "].includes(event.key))) { return; }
   event.preventDefault();
   sorting = { column: head.cellIndex, down: !(sorting?.column === head.cellIndex && sorting.down) };
@@ -329,11 +328,45 @@ function sortBy(event) {
   filterArms();
 }
 
+function makeTable(label, heads, rows) {
+  const table = document.createElement("table");
+  table.setAttribute("aria-label", label);
+  const head = table.createTHead().insertRow(), body = table.createTBody();
+  for (const name of heads) {
+    const cell = head.appendChild(document.createElement("th"));
+    cell.scope = "col";
+    cell.textContent = name;
+  }
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const text of row) { line.insertCell().textContent = text; }
+  }
+  return table;
+}
+
+const digits = (value) => (typeof value === "number" ? Number(value.toPrecision(4)) : value ?? "");
+const list = (values) => Object.entries(values)
+  .map(([name, value]) => `${name} ${digits(value)}`).join(", ");
+
 async function lookUp(event) {
   event.preventDefault();
+  const query = `id=${encodeURIComponent(byId("id").value)}`;
   try {
-    const answer = await ask(`${here}/decision?id=${encodeURIComponent(byId("id").value)}`);
-    byId("decision").innerHTML = answer.html;
+    const { decision, rewards, status } = await ask(`${api}/decision?${query}`);
+    const fields = [decision.id, decision.arm, list(decision.estimates), list(rewards) || "none yet",
+      list(status)];
+    const heads = ["decision", "arm", "expected", "rewards", "status"];
+    const shown = [makeTable("Decision", heads, [fields])], why = document.createElement("p");
+    shown.push(why);
+    try {
+      const explanation = await ask(`${api}/explanation?${query}`);
+      why.textContent = `${decision.arm}: ${explanation.reason}.`;
+      const rows = explanation.rivals.map((rival) => [rival.arm, list(rival.leads), digits(rival.total)]);
+      shown.push(makeTable("Other arms", ["instead of", "leads, in units", "weighted"], rows));
+    } catch (error) {
+      why.textContent = error.message;
+    }
+    byId("decision").replaceChildren(...shown);
   } catch (error) {
     byId("decision").textContent = error.message;
   }
@@ -347,8 +380,8 @@ byId("picture").addEventListener("pointermove", (event) => { if (event.buttons) 
 byId("apply").addEventListener("click", apply);
 byId("reset").addEventListener("click", reset);
 byId("filter").addEventListener("input", filterArms);
-byId("listed").addEventListener("click", sortBy);
-byId("listed").addEventListener("keydown", sortBy);
+byId("arms_table").addEventListener("click", sortBy);
+byId("arms_table").addEventListener("keydown", sortBy);
 byId("lookup").addEventListener("submit", lookUp);
 byId("logout")?.addEventListener("click", async () => {
   await ask("/logout", { method: "POST" });
