@@ -32,7 +32,7 @@ from mogro.scalarization import (
 )
 from mogro.selection import EffectiveFront, ParetoFront
 
-FORMAT = 5
+FORMAT = 6
 BUILT_IN: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
