@@ -134,10 +134,11 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
 
 
 def _lines(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
-    """Yield a line of JSON, and the arrays that it lists."""
-    listed = [(name, a.dtype.newbyteorder("<").str, a.shape) for name, a in arrays.items()]
-    yield _compact(plain | {"arrays": listed} if listed else plain).encode() + b"\n"
-    yield from map(_raw, arrays.values())
+    """Return a line of JSON, and the arrays that it lists, part by part."""
+    if arrays:
+        listed = [(name, a.dtype.newbyteorder("<").str, a.shape) for name, a in arrays.items()]
+        plain = plain | {"arrays": listed}
+    return chain(((_compact(plain) + "\n").encode(),), map(_raw, arrays.values()))
 
 
 def _read(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
