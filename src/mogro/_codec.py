@@ -161,9 +161,7 @@ def _raw(array: NDArray[Any]) -> bytes:
     return bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _array(
-    data: bytes, start: int, code: str, shape: Sequence[int]
-) -> tuple[NDArray[Any], int]:
+def _array(data: bytes, start: int, code: str, shape: Sequence[int]) -> tuple[NDArray[Any], int]:
     """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
     dtype, items = _dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
     packed = dtype.char == "?"

@@ -752,7 +752,7 @@ class Agent:
             records = [decision_records.record(self._state, id) for id in ids]
         return tuple(record for record in records if pending is None or record.pending == pending)
 
-    def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
+    def log(self, *, rewards: Rewards = "learned") -> Any:
         """Return all decisions that are held with their rewards as an Arrow table, in order.
 
         With a journal there is beside them what they were based on, so that other policies can be
@@ -761,9 +761,6 @@ class Agent:
 
         Parameters
         ----------
-        max_arms
-            Where more arms than this were on offer, they are left out (null): a large catalogue in
-            every row would take more memory than there is.
         rewards
             ``"learned"``: those that the agent learned from. ``"received"``: also those that came
             after their window.
@@ -778,17 +775,15 @@ class Agent:
         """
         queue = self._queue()
         if queue is None:
-            return make_log(self.freeze(), None, max_arms=max_arms, rewards=rewards)
+            return make_log(self.freeze(), None, rewards)
         with queue.view() as (state, journal):
             journal_rows = read_journal_rows(state, journal, queue.config)
-        return make_log(state, journal_rows, max_arms=max_arms, rewards=rewards)
+        return make_log(state, journal_rows, rewards)
 
-    def export(
-        self, folder: str | os.PathLike[str], *, max_arms: int = 1000, rewards: Rewards = "learned"
-    ) -> Path:
+    def export(self, folder: str | os.PathLike[str], *, rewards: Rewards = "learned") -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         target = folder_or_file(folder, "folder")
-        return write_log(self.log(max_arms=max_arms, rewards=rewards), target)
+        return write_log(self.log(rewards=rewards), target)
 
     def report(
         self,
@@ -1264,7 +1259,7 @@ class Agent:
                 return self._log_to_import(agent)
         if not isinstance(past, Agent):
             return past
-        return make_log(past.freeze(), None, max_arms=0, rewards="learned")
+        return make_log(past.freeze(), None, "learned")
 
     def _last_with_arms(self) -> Decision | None:
         """Return the last decision that has the arms on offer on record, as they are seen now."""

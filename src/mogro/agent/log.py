@@ -39,10 +39,11 @@ An agent in memory knows no position, basis, context, propensities or arms on of
 these of a decision that came from another agent's log. Objectives are those that the agent has
 now; what was believed of one that it did not have then is NaN. So are features: those of arms and
 contexts are computed from their records, where the agent had other encoders then, and those that
-nobody knows are zeros; propensities and estimates are those of then. The schema has metadata under
-``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
-``epsilon``, ``rewards``, ``time``, the latest that the agent was told, and ``features``, what the
-learner sees of arms; with a journal ``versions``, the features of each version that there was.
+nobody knows are zeros; propensities and estimates are those of then. Of more than 1,000 arms on
+offer none is listed. The schema has metadata under ``mogro``, as JSON: ``version`` 2,
+``objectives`` with all that they were made of, ``rewards``, ``time``, the latest that the agent was
+told, and ``features``, what the learner sees of arms; with a journal ``versions``, the features of
+each version that there was.
 """
 
 import json
@@ -54,10 +55,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._codec import to_plain
+from mogro._codec import by_name, from_plain, to_plain
 from mogro._files import write_atomically
-from mogro._validation import BoolArray, FloatArray, count
-from mogro.agent.config import AgentConfig
+from mogro._validation import FloatArray
+from mogro.agent.config import KNOWN, AgentConfig
 from mogro.agent.decision_records import context_of, offered_arms, stored_decision
 from mogro.agent.events import Decided, Evidence, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
@@ -69,11 +70,12 @@ from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED,
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
-VERSION = 1
+VERSION = 2
 FILE = "decisions.parquet"
 Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
+_MAX_ARMS = 1000  # on offer: a large catalogue in every row would take more memory than there is
 _NOTHING_WRITTEN = (None,) * 8  # of a decision, in a journal
 _FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
 _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
@@ -88,12 +90,9 @@ def need_arrow() -> Any:
     return pa
 
 
-def make_log(
-    state: State, written: "JournalRows | None", *, max_arms: int, rewards: Rewards
-) -> Any:
+def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
     pa = need_arrow()
-    most = count(max_arms, "max_arms", minimum=0)
     if rewards not in ("learned", "received"):
         raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
     objective_set, ledger = state.objective_set, state.ledger
@@ -102,7 +101,7 @@ def make_log(
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
-    reader = _JournalColumns(written, state.config, most)
+    reader = _JournalColumns(written, state.config)
     starts = range(0, max(len(positions), 1), _ROWS)
     parts = [reader.read(positions[start : start + _ROWS]) for start in starts]
 
@@ -113,10 +112,10 @@ def make_log(
         "arm": pa.array(_in_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
+        "features": _lists(block.features),
         "record": pa.array([text or None for text in records], pa.string()),
         "context_record": pa.array([text or None for text in contexts], pa.string()),
-        "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
+        "weights": _lists([None if math.isnan(w[0]) else w for w in block.weights]),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
         "start": pa.array(block.start, mask=untimed | np.isinf(block.start)),
@@ -129,15 +128,27 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    metadata = json.dumps(_metadata(state, written, rewards))
-    return pa.table(columns).replace_schema_metadata({"mogro": metadata})
+    metadata: dict[str, Any] = {
+        "version": VERSION,
+        "objectives": state.config.objectives,
+        "features": state.config.features,
+        "rewards": rewards,
+        "time": None if state.time == -math.inf else state.time,
+    }
+    if written is not None:
+        metadata["versions"] = [config.features for config in written.versions]
+    text = json.dumps(to_plain(metadata))
+    return pa.table(columns).replace_schema_metadata({"mogro": text})
 
 
-def _lists(values: FloatArray, missing: BoolArray) -> Any:
-    """Return the rows of an array as lists; null where they are missing."""
+def _lists(rows: Iterable[FloatArray | None]) -> Any:
+    """Return rows of numbers as lists; null where there are none."""
     pa = need_arrow()
-    ends = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return pa.ListArray.from_arrays(ends, values.ravel(), mask=pa.array(missing))
+    each = list(rows)
+    ends = np.cumsum([0, *(0 if row is None else len(row) for row in each)], dtype=np.int32)
+    numbers = np.concatenate([np.zeros(0), *(row for row in each if row is not None)])
+    missing = pa.array([row is None for row in each], pa.bool_())
+    return pa.ListArray.from_arrays(ends, numbers, mask=missing)
 
 
 def write_log(table: Any, folder: Path) -> Path:
@@ -200,8 +211,8 @@ class _JournalColumns:
     Sets of arms on offer are made once: most decisions choose among the same ones.
     """
 
-    def __init__(self, written: JournalRows | None, config: AgentConfig, max_arms: int) -> None:
-        self._written, self._config, self._max_arms = written, config, max_arms
+    def __init__(self, written: JournalRows | None, config: AgentConfig) -> None:
+        self._written, self._config = written, config
         self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
         versions = [] if written is None else [each.features for each in written.versions]
         now = config.features  # from those of other versions, if they are others
@@ -210,23 +221,19 @@ class _JournalColumns:
     def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
         """Return the columns of decisions, by the positions of their events and arms on offer."""
         pa = need_arrow()
-        vector, texts = pa.list_(pa.float64()), pa.list_(pa.string())
-        kinds = {
-            "basis": pa.int64(),
-            "context": vector,
-            "propensity": pa.float64(),
-            "propensity_error": pa.float64(),
-            "offered_estimates": vector,
-            "offered": texts,
-            "offered_features": vector,
-            "offered_records": texts,
-        }
         rows = [self._row(*each) for each in positions]
-        values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
-        columns = zip(kinds.items(), values, strict=True)
+        basis, context, propensity, error, estimates, ids, features, records = (
+            zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
+        )
         return {
-            name: _texts(column) if kind is texts else pa.array(column, kind)
-            for (name, kind), column in columns
+            "basis": pa.array(basis, pa.int64()),
+            "context": _lists(context),
+            "propensity": pa.array(propensity, pa.float64()),
+            "propensity_error": pa.array(error, pa.float64()),
+            "offered_estimates": _lists(estimates),
+            "offered": _texts(ids),
+            "offered_features": _lists(features),
+            "offered_records": _texts(records),
         }
 
     def _row(self, position: int, offer: int) -> tuple[Any, ...]:
@@ -247,7 +254,7 @@ class _JournalColumns:
                 made = stored_decision(event, offered, config)
                 chance, error = made.propensity, made.propensity_error
             arms, columns = self._arms_on_offer(evidence, offered, view, version)
-            if len(arms) <= self._max_arms:
+            if len(arms) <= _MAX_ARMS:
                 estimates = self._estimates(arms, view, evidence, config)
                 offer_columns = estimates, *columns
         return evidence.basis, self._context(view, version), chance, error, *offer_columns
@@ -316,21 +323,6 @@ def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray,
     return values, names[np.where(late, len(STATUS), block.state)]
 
 
-def _metadata(state: State, written: JournalRows | None, rewards: Rewards) -> dict[str, Any]:
-    config = state.config
-    versions = [] if written is None else [_features(each) for each in written.versions]
-    return {
-        "version": VERSION,
-        "objectives": to_plain(config.objectives),
-        "dim": config.features.dim,
-        "epsilon": config.epsilon,
-        "features": _features(config),
-        "rewards": rewards,
-        "time": None if state.time == -math.inf else state.time,
-        **({"versions": versions} if versions else {}),
-    }
-
-
 def read_metadata(schema: Any) -> dict[str, Any]:
     """Return what a log says of itself."""
     try:
@@ -341,8 +333,5 @@ def read_metadata(schema: Any) -> dict[str, Any]:
         ) from None
     if metadata.get("version") != VERSION:
         raise ValueError(f"log: expected version {VERSION}, got {metadata.get('version')!r}")
-    return metadata
-
-
-def _features(config: AgentConfig) -> dict[str, Any]:
-    return {name: to_plain(getattr(config, name)) for name in ("arms", "context", "interactions")}
+    plain: dict[str, Any] = from_plain(metadata, by_name(KNOWN))
+    return plain

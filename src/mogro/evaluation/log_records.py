@@ -133,9 +133,7 @@ def exclusion_reasons(batch: Any, until: float) -> NDArray[np.intp]:
     """
     reasons = np.where(numbers(batch.column("time")) >= until, 1, 0)
     reasons[~np.asarray(batch.column("propensity").is_valid())] = 2
-    if "holdout" in batch.schema.names:
-        held = batch.column("holdout").fill_null(False)  # of an older file, nobody
-        reasons[np.asarray(held) & ~np.asarray(batch.column("uniform"))] = 3
+    reasons[np.asarray(batch.column("holdout")) & ~np.asarray(batch.column("uniform"))] = 3
     beliefs = batch.column("offered_estimates")
     unknown = np.isnan(numbers(beliefs.flatten()))
     early = np.unique(np.asarray(beliefs.value_parent_indices())[unknown])

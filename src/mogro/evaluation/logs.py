@@ -13,7 +13,6 @@ from mogro._intervals import are_rates
 from mogro._validation import BoolArray
 from mogro.agent.agent import Agent
 from mogro.agent.log import read_metadata
-from mogro.agent.objective import FIELDS, Objective
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import (
     EXCLUSIONS,
@@ -43,9 +42,8 @@ class AgentLog:
     """
 
     def __init__(self, data: Any, objectives: Sequence[str] | None) -> None:
-        listed = read_metadata(data.schema)["objectives"]
-        fields = [{name: given[name] for name in FIELDS if name in given} for given in listed]
-        self.data, self.objective_set = data, ObjectiveSet([Objective(**each) for each in fields])
+        self.data = data
+        self.objective_set = ObjectiveSet(read_metadata(data.schema)["objectives"])
         self.judged = _judged(self.objective_set, objectives)
         self._until = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
