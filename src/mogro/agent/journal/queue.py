@@ -27,8 +27,8 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, JournalError
 from mogro.agent.events import Event, Reconfigured, Voided
 from mogro.agent.journal.replay import Voids, find_voids, last_state, replay, replay_all
-from mogro.agent.journal.snapshots import Snapshots, new_draft
-from mogro.agent.journal.tables import Journal, event_rows, find_mentions
+from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.tables import Journal, SnapshotIndex, event_rows, find_mentions
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
@@ -248,10 +248,11 @@ class CommitQueue:
                 raise ValueError(f"position: expected an event that is not void, got {position}")
             voids[position] = math.inf
             replay_all(state, reader, voids, position)
-        draft = new_draft(state.position)
+        draft = SnapshotIndex(state.position)
         for number in range(len(state.ledger.blocks)):
             with self._transaction():
-                self._snapshots.write_block(state.ledger, number, draft)
+                part = self._snapshots.write_draft(state.ledger, number, draft.position)
+            draft.blocks.append(part)
             time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._transaction():
             if find_voids(self._journal, state.position):
