@@ -49,7 +49,7 @@ from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import ImportedLog, check_consistent, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
-from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
+from mogro.agent.log import JournalRows, Rewards, make_log, write_log
 from mogro.agent.objective import LARGEST, Objective
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import make_parts, make_report
@@ -777,7 +777,7 @@ class Agent:
         if queue is None:
             return make_log(self.freeze(), None, rewards)
         with queue.view() as (state, journal):
-            journal_rows = read_journal_rows(state, journal, queue.config)
+            journal_rows = JournalRows(state, journal, queue.config)
         return make_log(state, journal_rows, rewards)
 
     def export(self, folder: str | os.PathLike[str], *, rewards: Rewards = "learned") -> Path:

@@ -50,7 +50,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,9 +101,8 @@ def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> A
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
-    reader = _JournalColumns(written, state.config)
     starts = range(0, max(len(positions), 1), _ROWS)
-    parts = [reader.read(positions[start : start + _ROWS]) for start in starts]
+    parts = [_journal_columns(written, positions[start : start + _ROWS]) for start in starts]
 
     untimed = block.flags & TIMED == 0
     columns: dict[str, Any] = {
@@ -151,6 +150,27 @@ def _lists(rows: Iterable[FloatArray | None]) -> Any:
     return pa.ListArray.from_arrays(ends, numbers, mask=missing)
 
 
+def _journal_columns(
+    written: "JournalRows | None", positions: list[tuple[int, int]]
+) -> dict[str, Any]:
+    """Return what a journal has of decisions, by the positions of their events and offers."""
+    pa = need_arrow()
+    rows = [_NOTHING_WRITTEN if written is None else written.cells(*each) for each in positions]
+    basis, context, propensity, error, estimates, ids, features, records = (
+        zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
+    )
+    return {
+        "basis": pa.array(basis, pa.int64()),
+        "context": _lists(context),
+        "propensity": pa.array(propensity, pa.float64()),
+        "propensity_error": pa.array(error, pa.float64()),
+        "offered_estimates": _lists(estimates),
+        "offered": _texts(ids),
+        "offered_features": _lists(features),
+        "offered_records": _texts(records),
+    }
+
+
 def write_log(table: Any, folder: Path) -> Path:
     """Write a log into a folder, whole or not at all, and return the file's path."""
     import pyarrow.parquet
@@ -161,90 +181,39 @@ def write_log(table: Any, folder: Path) -> Path:
     return path
 
 
-_ALWAYS_READ = ("Reconfigured", "Offered")  # kinds of events, whatever decisions are held
+class JournalRows:
+    """What a journal has of the decisions that a state holds, by the features of the agent now.
 
-
-class JournalRows(NamedTuple):
-    """What a journal has of the decisions that a state holds.
-
-    Attributes
-    ----------
-    journal
-        It knows how to read its rows.
-    decisions
-        Rows of the decisions, by position, with the number of the configuration then.
-    offers
-        Arms on offer, by position.
-    versions
-        All configurations that the agent had.
+    The journal began with a configuration. Decisions are decoded later, when it may be closed. Sets
+    of arms on offer are made once: most decisions choose among the same ones.
     """
 
-    journal: Journal
-    decisions: dict[int, tuple[Row, int]]
-    offers: dict[int, Offered]
-    versions: list[AgentConfig]
-
-
-def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> JournalRows:
-    """Return what a journal has of the decisions that a state holds.
-
-    The journal began with a configuration. Decisions are decoded later, when it may be closed.
-    """
-    ledger = state.ledger
-    held = set(ledger.gather(ledger.live()).position.tolist())
-    written = JournalRows(journal, {}, {}, [config])
-    for row in journal.rows(0):
-        if row[0] in held:
-            written.decisions[row[0]] = row, len(written.versions) - 1
-        elif event_kind(row) in _ALWAYS_READ:
-            event = journal.decode(row)
-            if isinstance(event, Reconfigured):
-                written.versions.append(written.versions[-1].reconfigured(event.changes))
-            elif isinstance(event, Offered):
-                written.offers[row[0]] = event
-    return written
-
-
-class _JournalColumns:
-    """What a journal knows of decisions, whose features are those of the agent now.
-
-    Sets of arms on offer are made once: most decisions choose among the same ones.
-    """
-
-    def __init__(self, written: JournalRows | None, config: AgentConfig) -> None:
-        self._written, self._config = written, config
+    def __init__(self, state: State, journal: Journal, config: AgentConfig) -> None:
+        self._journal, self._config = journal, state.config
+        self._decisions: dict[int, tuple[Row, int]] = {}  # by position, with the version then
+        self._offers: dict[int, Offered] = {}  # by position
         self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
-        versions = [] if written is None else [each.features for each in written.versions]
-        now = config.features  # from those of other versions, if they are others
-        self._remappings = [None if each == now else Remapping(each, now) for each in versions]
+        self.versions = [config]
+        held = set(state.ledger.gather(state.ledger.live()).position.tolist())
+        for row in journal.rows(0):
+            if row[0] in held:
+                self._decisions[row[0]] = row, len(self.versions) - 1
+            elif event_kind(row) in ("Reconfigured", "Offered"):
+                event = journal.decode(row)
+                if isinstance(event, Reconfigured):
+                    self.versions.append(self.versions[-1].reconfigured(event.changes))
+                elif isinstance(event, Offered):
+                    self._offers[row[0]] = event
+        now, features = state.config.features, [version.features for version in self.versions]
+        self._remappings = [None if then == now else Remapping(then, now) for then in features]
 
-    def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
-        """Return the columns of decisions, by the positions of their events and arms on offer."""
-        pa = need_arrow()
-        rows = [self._row(*each) for each in positions]
-        basis, context, propensity, error, estimates, ids, features, records = (
-            zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
-        )
-        return {
-            "basis": pa.array(basis, pa.int64()),
-            "context": _lists(context),
-            "propensity": pa.array(propensity, pa.float64()),
-            "propensity_error": pa.array(error, pa.float64()),
-            "offered_estimates": _lists(estimates),
-            "offered": _texts(ids),
-            "offered_features": _lists(features),
-            "offered_records": _texts(records),
-        }
-
-    def _row(self, position: int, offer: int) -> tuple[Any, ...]:
-        """Return what is written of a decision, in the order of the columns."""
-        written = self._written
-        if written is None or position not in written.decisions:
-            return _NOTHING_WRITTEN
-        (row, version), offered = written.decisions[position], written.offers.get(offer)
-        event, config = written.journal.decode(row), written.versions[version]
+    def cells(self, position: int, offer: int) -> tuple[Any, ...]:
+        """Return what is written of a decision, in the order of :func:`_journal_columns`."""
+        row, version = self._decisions.get(position, (None, 0))
+        event, config = row and self._journal.decode(row), self.versions[version]
         if not isinstance(event, Decided) or event.evidence is None:
             return _NOTHING_WRITTEN
+        offered = self._offers.get(offer)
         evidence = event.evidence
         view = config.features.in_context(context_of(event))
         chance, error = evidence.propensity or (None, None)
