@@ -777,7 +777,9 @@ class Agent:
         if queue is None:
             return make_log(self.freeze(), None, rewards)
         with queue.view() as (state, journal):
-            journal_rows = JournalRows(state, journal, queue.config)
+            with queue.current():
+                versions = queue.versions(state.position)
+            journal_rows = JournalRows(state, journal, versions)
         return make_log(state, journal_rows, rewards)
 
     def export(self, folder: str | os.PathLike[str], *, rewards: Rewards = "learned") -> Path:

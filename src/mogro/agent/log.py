@@ -48,7 +48,9 @@ each version that there was.
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,11 +62,11 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray
 from mogro.agent.config import KNOWN, AgentConfig
 from mogro.agent.decision_records import context_of, offered_arms, stored_decision
-from mogro.agent.events import Decided, Evidence, Offered, Reconfigured
+from mogro.agent.events import Decided, Event, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.journal.tables import Journal, Row, event_kind
+from mogro.agent.journal.tables import Journal
 from mogro.agent.objective import DEFAULTED, MISSING, STATUS
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.relearning import learned_rewards
@@ -184,41 +186,37 @@ def write_log(table: Any, folder: Path) -> Path:
 class JournalRows:
     """What a journal has of the decisions that a state holds, by the features of the agent now.
 
-    The journal began with a configuration. Decisions are decoded later, when it may be closed. Sets
-    of arms on offer are made once: most decisions choose among the same ones.
+    Decisions are decoded later, when the journal may be closed. Sets of arms on offer are made
+    once: most decisions choose among the same ones.
     """
 
-    def __init__(self, state: State, journal: Journal, config: AgentConfig) -> None:
-        self._journal, self._config = journal, state.config
-        self._decisions: dict[int, tuple[Row, int]] = {}  # by position, with the version then
-        self._offers: dict[int, Offered] = {}  # by position
+    def __init__(self, state: State, journal: Journal, versions: Sequence[AgentConfig]) -> None:
+        self._journal, self._config, self._changes = journal, state.config, state.changes
         self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
-        self.versions = [config]
-        held = set(state.ledger.gather(state.ledger.live()).position.tolist())
-        for row in journal.rows(0):
-            if row[0] in held:
-                self._decisions[row[0]] = row, len(self.versions) - 1
-            elif event_kind(row) in ("Reconfigured", "Offered"):
-                event = journal.decode(row)
-                if isinstance(event, Reconfigured):
-                    self.versions.append(self.versions[-1].reconfigured(event.changes))
-                elif isinstance(event, Offered):
-                    self._offers[row[0]] = event
-        now, features = state.config.features, [version.features for version in self.versions]
+        block = state.ledger.gather(state.ledger.live())
+        wanted = {*block.position.tolist(), *block.offer.tolist()}
+        self._rows = {row[0]: row for row in journal.rows(0) if row[0] in wanted}
+        self.versions = versions
+        now, features = state.config.features, [version.features for version in versions]
         self._remappings = [None if then == now else Remapping(then, now) for then in features]
+        self._offered = cache(self._event)
+
+    def _event(self, position: int) -> Event | None:
+        row = self._rows.get(position)
+        return None if row is None else self._journal.decode(row)
 
     def cells(self, position: int, offer: int) -> tuple[Any, ...]:
         """Return what is written of a decision, in the order of :func:`_journal_columns`."""
-        row, version = self._decisions.get(position, (None, 0))
-        event, config = row and self._journal.decode(row), self.versions[version]
+        event, offered = self._event(position), self._offered(offer)
         if not isinstance(event, Decided) or event.evidence is None:
             return _NOTHING_WRITTEN
-        offered = self._offers.get(offer)
+        version = bisect_left(self._changes, position)
+        config = self.versions[version]
         evidence = event.evidence
         view = config.features.in_context(context_of(event))
         chance, error = evidence.propensity or (None, None)
         offer_columns: tuple[Any, ...] = (None,) * 4
-        if offered is not None:
+        if isinstance(offered, Offered):
             if chance is None and not event.observed:
                 made = stored_decision(event, offered, config)
                 chance, error = made.propensity, made.propensity_error
