@@ -88,7 +88,7 @@ def what_if(
         for rows, each in zip(chunks, chosen, strict=False):
             rows.append(agent_log.target_rows(records, each, predictions=True))
         chunks[-1].append(agent_log.logged_rows(records))
-        model.add(records, records.rewards[:, agent_log.judged], chosen)
+        model.add(records, chosen)
         differ = _differences(chosen)
         differing += differ.sum(axis=-1)
         arms += differ @ on_offer.sum(axis=1).astype(float)
