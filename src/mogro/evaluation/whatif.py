@@ -138,7 +138,9 @@ def read_trade_offs(
     if not isinstance(trade_offs, Iterable):
         given = trade_offs
         steps = _steps(len(objective_set)) if given is None else count(given, "trade_offs")
-        vectors = [part / steps for part in _compositions(steps, len(objective_set))]
+        vectors: list[FloatArray] = [
+            part / steps for part in _compositions(steps, len(objective_set))
+        ]
     else:
         vectors = [objective_set.shares(weights) for weights in trade_offs]
     if not 1 <= len(vectors) <= _MAX_TRADE_OFFS:
@@ -160,7 +162,8 @@ def _compositions(total: int, parts: int) -> list[FloatArray]:
     """Return all ways to share a total among parts, the largest first parts first."""
     size = total + parts - 1
     bars = combinations(range(size), parts - 1)  # between the shares
-    return [np.diff([-1, *each, size]) - 1.0 for each in bars][::-1]
+    shares: list[FloatArray] = [np.diff([-1, *each, size]) - 1.0 for each in bars]
+    return shares[::-1]
 
 
 def _rescaled(covariance: FloatArray, evaluations: list[Evaluation]) -> FloatArray:

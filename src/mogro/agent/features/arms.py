@@ -69,9 +69,8 @@ class ArmSet:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The ids, K of them."""
-        if self.rows is None:
-            return tuple(self.all_ids)
-        return tuple(self.all_ids[row] for row in self.rows.tolist())
+        ids = self.all_ids
+        return tuple(ids if self.rows is None else [ids[row] for row in self.rows.tolist()])
 
     def id(self, index: int) -> str:
         """Return the id of one arm."""
@@ -92,13 +91,11 @@ class ArmSet:
 
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        if self.version is None or self.more_columns is not None:
-            policy_features = self.features[index]
-        else:  # of a catalogue perhaps nobody has asked for all
-            policy_features = self.view(self.all_features[self._row(index)])
+        raw = self.all_features[self._row(index)]  # of a catalogue perhaps nobody asked for all
+        policy_features = self.features[index] if self.version is None else self.view(raw)
         if not self.view.contextual and self.more_columns is None:
             return policy_features, policy_features
-        return policy_features, self.view.products(self.all_features[self._row(index)])
+        return policy_features, self.view.products(raw)
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -138,8 +135,9 @@ class ArmSet:
     def _bytes(self) -> bytearray:  # which, unlike bytes, compares with an array without a copy
         return bytearray(self.all_features.data)
 
-    def to_offer(self) -> Offer:
-        """Return what is written down of all arms, also of those that are not eligible."""
+    @cached_property
+    def offer(self) -> Offer:
+        """What is written down of all arms, also of those that are not eligible."""
         version = self.version
         if version is not None:
             version.offer = version.offer or make_offer(self.all_ids, self.all_features)
