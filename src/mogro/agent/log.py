@@ -92,7 +92,7 @@ def need_arrow() -> Any:
     return pa
 
 
-def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> Any:
+def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
     pa = need_arrow()
     if rewards not in ("learned", "received"):
@@ -104,7 +104,7 @@ def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> A
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
     starts = range(0, max(len(positions), 1), _ROWS)
-    parts = [_journal_columns(written, positions[start : start + _ROWS]) for start in starts]
+    parts = [_journal_columns(journal_rows, positions[start : start + _ROWS]) for start in starts]
 
     untimed = block.flags & TIMED == 0
     columns: dict[str, Any] = {
@@ -112,7 +112,7 @@ def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> A
         "time": pa.array(block.time, mask=untimed),
         "arm": pa.array(_in_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
-        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
+        "position": pa.array(block.position, mask=np.full(len(ids), journal_rows is None)),
         "features": _lists(block.features),
         "record": pa.array([text or None for text in records], pa.string()),
         "context_record": pa.array([text or None for text in contexts], pa.string()),
@@ -136,8 +136,8 @@ def make_log(state: State, written: "JournalRows | None", rewards: Rewards) -> A
         "rewards": rewards,
         "time": None if state.time == -math.inf else state.time,
     }
-    if written is not None:
-        metadata["versions"] = [config.features for config in written.versions]
+    if journal_rows is not None:
+        metadata["versions"] = [config.features for config in journal_rows.versions]
     text = json.dumps(to_plain(metadata))
     return pa.table(columns).replace_schema_metadata({"mogro": text})
 
@@ -153,11 +153,14 @@ def _lists(rows: Iterable[FloatArray | None]) -> Any:
 
 
 def _journal_columns(
-    written: "JournalRows | None", positions: list[tuple[int, int]]
+    journal_rows: "JournalRows | None", positions: list[tuple[int, int]]
 ) -> dict[str, Any]:
     """Return what a journal has of decisions, by the positions of their events and offers."""
     pa = need_arrow()
-    rows = [_NOTHING_WRITTEN if written is None else written.cells(*each) for each in positions]
+    rows = [
+        _NOTHING_WRITTEN if journal_rows is None else journal_rows.cells(*each)
+        for each in positions
+    ]
     basis, context, propensity, error, estimates, ids, features, records = (
         zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
     )
@@ -282,10 +285,12 @@ def _in_utf8(texts: Sequence[str]) -> Sequence[str]:
 def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray, NDArray[Any]]:
     """Return rewards (n, M), NaN where there is none, and what became of them."""
     values = learned_rewards(block, state.objective_set, state.defaults)
-    came = ~np.isnan(block.values)
+    has_value = ~np.isnan(block.values)
     if rewards == "received":
-        values = np.where(came & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values)
-    late = came & (block.state == MISSING)
+        values = np.where(
+            has_value & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values
+        )
+    late = has_value & (block.state == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
     return values, names[np.where(late, len(STATUS), block.state)]
 

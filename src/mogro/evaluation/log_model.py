@@ -64,6 +64,6 @@ class LogModel:
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
         z = student_quantile(LEVEL, np.maximum(posterior.free, 1))
         reach = z * np.sqrt(variances * beliefs.noise)
-        usual = np.stack([values - reach, values + reach], axis=-1)
-        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), usual)
+        student = np.stack([values - reach, values + reach], axis=-1)
+        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), student)
         return np.clip(values, bounds[..., 0], bounds[..., 1]), bounds

@@ -288,7 +288,7 @@ class CommitQueue:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _run_waiting_calls(self, own_call: PendingCall) -> None:
+    def _run_waiting_calls(self, leading_call: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
@@ -302,7 +302,7 @@ class CommitQueue:
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
             with self._turn:
-                unfinished = [call for call in calls if not call.done and call is not own_call]
+                unfinished = [call for call in calls if not call.done and call is not leading_call]
                 self._waiting.extendleft(reversed(unfinished))
             raise
 
