@@ -134,13 +134,14 @@ class Snapshots:
         """Delete some events that the last snapshot stands for."""
         index = self._journal.index()
         for part in index.deletions[:1]:
-            events = json.loads(self._journal.part(part))
+            events, deletions = json.loads(self._journal.part(part)), index.deletions[1:]
             self._journal.remove(events[:_MAX_DELETED])
+            self._journal.drop_parts([part])
             if remaining := events[_MAX_DELETED:]:
-                self._journal.write_part(part, index.position, json.dumps(remaining).encode())
-            else:
-                self._journal.drop_parts([part])
-                self._journal.write_index(replace(index, deletions=index.deletions[1:]))
+                deletions.append(_new_part())
+                content = json.dumps(remaining).encode()
+                self._journal.write_part(deletions[-1], index.position, content)
+            self._journal.write_index(replace(index, deletions=deletions))
             self._steps.append(self._delete_events)
 
 

@@ -38,7 +38,7 @@ _TABLES = (
     "CREATE TABLE mogro_events (agent INTEGER NOT NULL, position BIGINT NOT NULL,"
     " event {bytes} NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (agent, position)) {clustered}",
     "CREATE TABLE mogro_snapshots (agent INTEGER NOT NULL, part BIGINT NOT NULL,"
-    " position BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (agent, part))",
+    " position BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (agent, part, position))",
 )
 
 
@@ -281,10 +281,10 @@ class Journal(ABC):
         return dict(self._query(query, self._agent))
 
     def write_part(self, part: int, position: int, content: bytes) -> None:
-        """Write a part of a snapshot at a position."""
+        """Write a part of a snapshot at a position; only the index is ever written again."""
         self._execute(
             "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)"
-            " ON CONFLICT (agent, part) DO UPDATE SET content = excluded.content",
+            " ON CONFLICT (agent, part, position) DO UPDATE SET content = excluded.content",
             *(self._agent, part, position, content),
         )
 
