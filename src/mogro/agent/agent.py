@@ -46,7 +46,7 @@ from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
-from mogro.agent.imported_log import ImportedLog, check_consistent, import_events, read_imported_log
+from mogro.agent.imported_log import LoggedDecision, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import JournalRows, Rewards, make_log, write_log
@@ -1121,14 +1121,14 @@ class Agent:
         {'sales': 1.0}
         """
         log = self._log_to_import(past)
-        config, imported = self.config, read_imported_log(log, self.config)
+        config, (decisions, time) = self.config, read_imported_log(log, self.config)
 
-        def imported_now() -> ImportedLog:  # by the configuration that there is now
-            return imported if config is self.config else read_imported_log(log, self.config)
+        def decisions_now() -> list[LoggedDecision]:  # by the configuration that there is now
+            return decisions if config is self.config else read_imported_log(log, self.config)[0]
 
         def import_chunk(start: int) -> int:  # others take their turn in between
             imported_count = 0
-            for decision in imported_now().decisions[start : start + _DECISIONS_PER_COMMIT]:
+            for decision in decisions_now()[start : start + _DECISIONS_PER_COMMIT]:
                 events = list(import_events(decision, self._state))
                 for event in events:
                     self._commit(event)
@@ -1136,10 +1136,10 @@ class Agent:
             return imported_count
 
         with self._store.current():
-            check_consistent(imported_now(), self._state)
-        starts = range(0, len(imported.decisions), _DECISIONS_PER_COMMIT)
+            for decision in decisions_now():
+                list(import_events(decision, self._state))  # what contradicts is refused
+        starts = range(0, len(decisions), _DECISIONS_PER_COMMIT)
         imported_count = sum(self._store.perform(import_chunk, start) for start in starts)
-        time = imported.time
         if time is not None and self.config.timed and time > self._state.time:
             self._store.perform(self._commit, Expired(time))  # windows that have closed there
         return imported_count
