@@ -91,7 +91,9 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
     if name == "dict":
         return dict(fields["items"])
     if name not in types:
-        raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
+        raise ValueError(
+            f"types: expected the class {name} among them, because it is not part of mogro"
+        )
     arguments, named = fields.get("arguments", ((), fields))
     return types[name](*arguments, **named)
 
@@ -167,7 +169,7 @@ def _array(data: bytes, start: int, code: str, shape: Sequence[int]) -> tuple[ND
     packed = dtype.char == "?"
     end = start + ((items + 7) // 8 if packed else items * dtype.itemsize)
     if not start <= end <= len(data):
-        raise ValueError(f"expected {code} of shape {shape}, got less")
+        raise ValueError(f"expected {code} of shape {shape}, got fewer bytes")
     flat = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
     if packed:
         flat = np.unpackbits(flat, count=items).astype(np.bool_)

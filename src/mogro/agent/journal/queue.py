@@ -33,9 +33,7 @@ from mogro.agent.state.state import State
 
 T = TypeVar("T")
 
-_CAN_BE_VOID = (
-    *(events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired),
-)
+_VOIDABLE = events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired
 _PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
@@ -236,8 +234,8 @@ class CommitQueue:
         """Void an event; return False if somebody has voided another one meanwhile."""
         with self.view() as (_, reader):
             event = reader.event(position)
-            if not isinstance(event, _CAN_BE_VOID):
-                kinds = ", ".join(kind.__name__ for kind in _CAN_BE_VOID)
+            if not isinstance(event, _VOIDABLE):
+                kinds = ", ".join(kind.__name__ for kind in _VOIDABLE)
                 raise ValueError(
                     f"position: expected that of one of {kinds} in the journal, got {position}"
                     + ("" if event is None else f", {type(event).__name__}")

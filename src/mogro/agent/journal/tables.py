@@ -180,11 +180,13 @@ class Journal(ABC):
         self._agent, version, text = agents[name]
         if version < VERSION:
             raise JournalError(
-                f"{self.path}: of version {version}, which is no longer read, only {VERSION}; "
-                "export its log with the mogro that wrote it, and let a new agent learn that"
+                f"{self.path}: its format is version {version}; this mogro reads {VERSION} only: "
+                "export its log with the mogro that wrote it, and let a new agent learn it"
             )
         if version > VERSION:
-            raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
+            raise NewerJournal(
+                f"{self.path}: its format is version {version}; this mogro reads {VERSION} only"
+            )
         try:
             self.config = dict(json.loads(text))
         except (ValueError, TypeError) as error:
