@@ -132,15 +132,14 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
     fields |= arrays
     if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
-    return kind._make(fields.values()), end
+    return tuple.__new__(kind, fields.values()), end
 
 
 def _lines(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
-    """Return a line of JSON, and the arrays that it lists, part by part."""
+    """Return a line of JSON, which then lists the arrays, and these, part by part."""
     if arrays:
-        listed = [(name, a.dtype.newbyteorder("<").str, a.shape) for name, a in arrays.items()]
-        plain = plain | {"arrays": listed}
-    return chain(((_compact(plain) + "\n").encode(),), map(_raw, arrays.values()))
+        plain["arrays"] = [(name, _code(a.dtype), a.shape) for name, a in arrays.items()]
+    return chain((_compact(plain).encode(), b"\n"), map(_raw, arrays.values()))
 
 
 def _read(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
@@ -180,6 +179,11 @@ def _array(data: bytes, start: int, code: str, shape: Sequence[int]) -> tuple[ND
 def _defaults(kind: Any) -> dict[str, Any]:
     """Return what the fields of a named tuple are if nobody says, None by default, in order."""
     return {name: kind._field_defaults.get(name) for name in kind._fields}
+
+
+@cache
+def _code(dtype: np.dtype[Any]) -> str:
+    return dtype.newbyteorder("<").str
 
 
 @cache
@@ -253,7 +257,7 @@ def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> I
     (3, array([1., 1.]))
     """
     digest = hashlib.sha256()
-    for part in chain((MAGIC,), _lines(header, arrays)):
+    for part in chain((MAGIC,), _lines({**header}, arrays)):
         digest.update(part)
         yield part
     yield digest.digest()
