@@ -145,11 +145,7 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
 def _lists(rows: Iterable[FloatArray | None]) -> Any:
     """Return rows of numbers as lists; null where there are none."""
     pa = need_arrow()
-    each = list(rows)
-    ends = np.cumsum([0, *(0 if row is None else len(row) for row in each)], dtype=np.int32)
-    numbers = np.concatenate([np.zeros(0), *(row for row in each if row is not None)])
-    missing = pa.array([row is None for row in each], pa.bool_())
-    return pa.ListArray.from_arrays(ends, numbers, mask=missing)
+    return pa.array(list(rows), pa.list_(pa.float64()))
 
 
 def _journal_columns(
