@@ -99,13 +99,14 @@ class News:
             "propensity": logged,
             "propensity_error": np.zeros(n),
             "uniform": np.zeros(n, dtype=bool),
+            "holdout": np.zeros(n, dtype=bool),
             "context": pa.nulls(n, pa.list_(pa.float64())),
             "offered": _lists(names[offers]),
             "offered_features": _lists(self.stories[offers]),
             "offered_estimates": _lists(estimates),
         }
         columns |= {f"reward_{name}": rewards[:, m] for m, name in enumerate(NAMES)}
-        about = {"version": 1, "objectives": [to_plain(Objective(name)) for name in NAMES]}
+        about = {"version": 2, "objectives": [to_plain(Objective(name)) for name in NAMES]}
         return pa.table(columns).replace_schema_metadata({b"mogro": json.dumps(about).encode()})
 
     def beside(self, log: pa.Table) -> np.ndarray:

@@ -1,20 +1,17 @@
-r"""Objects as plain data that JSON can hold, and arrays behind a header: all that mogro writes.
+r"""Objects as plain data that JSON can hold, and arrays behind a line of it: all that mogro writes.
 
 :func:`to_plain` is for settings and events. Numbers, texts and None are themselves, tuples are
 lists, arrays the base64 of their bytes; a named tuple or a data class is its fields by name, with
 the name of its class under ``"is"``. Python writes every float so that reading it gives the same
 bits.
 
-:func:`encode` is for events, of which there are many: a line of JSON with the fields of a named
-tuple, less those that are their defaults (None, where there is none), then its arrays one right
-after the other; under ``arrays`` is a list of [name, type, shape].
-
-:func:`pack` is for files and snapshots, a header and arrays in one piece of bytes, all numbers
-little-endian::
+Arrays stand one right after the other behind a line of JSON that lists them under ``arrays``, as
+[name, type, shape]. :func:`encode` writes an event so, of which there are many: the line has the
+fields of a named tuple, less those that are their defaults (None, where there is none).
+:func:`pack` is for files and snapshots::
 
     8 bytes     b"\x93MOGRO\r\n"
-    8 bytes     length of the header, an unsigned integer
-    header      UTF-8 JSON; under ``arrays`` a list of [name, type, shape], in the order below
+    header      a line of JSON
     arrays      one right after the other
     32 bytes    SHA-256 of everything before
 
@@ -94,7 +91,9 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
     if name == "dict":
         return dict(fields["items"])
     if name not in types:
-        raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
+        raise ValueError(
+            f"types: expected the class {name} among them, because it is not part of mogro"
+        )
     arguments, named = fields.get("arguments", ((), fields))
     return types[name](*arguments, **named)
 
@@ -110,16 +109,13 @@ def encode(value: Any) -> bytes:
     """
     kind = type(value)
     plain: dict[str, Any] = {TAG: kind.__name__}
-    listed, raw = [], []
+    arrays = {}
     for name, field in zip(kind._fields, value, strict=True):
         if isinstance(field, np.ndarray):
-            listed.append((name, field.dtype.newbyteorder("<").str, field.shape))
-            raw.append(_raw(field))
+            arrays[name] = field
         elif field != kind._field_defaults.get(name):
             plain[name] = field if type(field) in _PLAIN else to_plain(field)
-    if listed:
-        plain["arrays"] = listed
-    return b"\n".join((_compact(plain).encode(), b"".join(raw)))
+    return b"".join(_lines(plain, arrays))
 
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
@@ -128,18 +124,36 @@ _parse = json.JSONDecoder().raw_decode
 
 def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple[Any, int]:
     """Return what :func:`encode` was given, from a place in bytes on, and where it ends."""
-    end = data.index(b"\n", start)
-    plain, _ = _parse(data[start:end].decode())
+    plain, arrays, end = _read(data, start)
     kind: Any = types[plain.pop(TAG)]
-    listed, start = plain.pop("arrays", ()), end + 1
     fields = _defaults(kind).copy()
     for name, field in plain.items():
         fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
-    for name, code, shape in listed:
-        fields[name], start = _array(data, start, code, shape)
+    fields |= arrays
     if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
-    return kind._make(fields.values()), start
+    return tuple.__new__(kind, fields.values()), end
+
+
+def _lines(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Return a line of JSON, which then lists the arrays, and these, part by part."""
+    if arrays:
+        plain["arrays"] = [(name, _code(a.dtype), a.shape) for name, a in arrays.items()]
+    return chain((_compact(plain).encode(), b"\n"), map(_raw, arrays.values()))
+
+
+def _read(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
+    """Return what :func:`_lines` was given, from a place in bytes on, and where it ends."""
+    end = data.index(b"\n", start)
+    plain, _ = _parse(data[start:end].decode())
+    arrays: Arrays = {}
+    start = end + 1
+    for name, code, shape in plain.pop("arrays", ()):
+        try:
+            arrays[name], start = _array(data, start, code, shape)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"array {name!r}: {error}") from error
+    return plain, arrays, start
 
 
 def _raw(array: NDArray[Any]) -> bytes:
@@ -148,15 +162,13 @@ def _raw(array: NDArray[Any]) -> bytes:
     return bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _array(
-    data: bytes | memoryview, start: int, code: str, shape: Sequence[int]
-) -> tuple[NDArray[Any], int]:
+def _array(data: bytes, start: int, code: str, shape: Sequence[int]) -> tuple[NDArray[Any], int]:
     """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
     dtype, items = _dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
     packed = dtype.char == "?"
     end = start + ((items + 7) // 8 if packed else items * dtype.itemsize)
     if not start <= end <= len(data):
-        raise ValueError(f"array: expected {code} of shape {shape}, got less")
+        raise ValueError(f"expected {code} of shape {shape}, got fewer bytes")
     flat = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
     if packed:
         flat = np.unpackbits(flat, count=items).astype(np.bool_)
@@ -170,10 +182,15 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 @cache
+def _code(dtype: np.dtype[Any]) -> str:
+    return dtype.newbyteorder("<").str
+
+
+@cache
 def _dtype(code: str) -> np.dtype[Any]:
     dtype = np.dtype(code).newbyteorder("<")
     if dtype.char not in _DTYPES:
-        raise ValueError(f"array: expected numbers, got {code}")
+        raise ValueError(f"expected numbers, got {code}")
     return dtype
 
 
@@ -239,11 +256,8 @@ def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> I
     >>> header["seed"], arrays["sums"]
     (3, array([1., 1.]))
     """
-    listed = [[name, a.dtype.newbyteorder("<").str, a.shape] for name, a in arrays.items()]
-    text = json.dumps(header | {"arrays": listed}).encode()
     digest = hashlib.sha256()
-    start = MAGIC, len(text).to_bytes(8, "little"), text
-    for part in chain(start, map(_raw, arrays.values())):
+    for part in chain((MAGIC,), _lines({**header}, arrays)):
         digest.update(part)
         yield part
     yield digest.digest()
@@ -251,25 +265,11 @@ def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> I
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return what :func:`pack` was given; anything else is a ``ValueError`` with the reason."""
-    if data[:8] != MAGIC:
+    if not data.startswith(MAGIC):
         raise ValueError("it is not a file of mogro")
-    if len(data) < 16 + _DIGEST:
-        raise ValueError("it is cut short")
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise ValueError("its checksum does not match; it is damaged, or cut short")
-    size = int.from_bytes(data[8:16], "little")
-    if 16 + size > len(data) - _DIGEST:
-        raise ValueError("its header is longer than the file")
-    header = json.loads(data[16 : 16 + size])
-    if not isinstance(header, dict):
-        raise ValueError("its header is not a JSON object")
-    arrays, start, body = {}, 16 + size, memoryview(data)[:-_DIGEST]
-    for name, code, shape in header.pop("arrays"):
-        try:
-            array, start = _array(body, start, code, shape)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"array {name!r}: {error}") from error
-        arrays[name] = array.copy()
-    if start != len(body):
-        raise ValueError("it has bytes that its header does not list")
-    return header, arrays
+    header, arrays, end = _read(data, len(MAGIC))
+    if end != len(data) - _DIGEST:
+        raise ValueError("its header lists other arrays than there are")
+    return header, {name: array.copy() for name, array in arrays.items()}

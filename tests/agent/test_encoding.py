@@ -116,7 +116,7 @@ def test_columns_that_make_no_sense_are_refused() -> None:
             mogro.Category(*wrong)
     with pytest.raises(ValueError, match=r"^size:"):
         mogro.Vector(0)
-    with pytest.raises(ValueError, match=r"^types: expected Magic among them"):
+    with pytest.raises(ValueError, match=r"^types: expected the class Magic among them"):
         from_plain({"is": "Encoder", "arguments": [[], {"age": {"is": "Magic"}}]}, by_name(KNOWN))
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 from scipy.stats import binomtest
 from tests.properties import mostly_slow
 
@@ -179,27 +178,6 @@ def test_rows_of_a_baseline_that_draws_nothing_do_not_judge_others(tmp_path: Pat
         assert measured.difference.value == measured.agent.value - measured.baseline.value
     with pytest.raises(ValueError, match="holdout="):
         lift(Agent(CLICK, arms=3, seed=0))
-
-
-@pytest.mark.parametrize("older", ["1", "2"])
-def test_a_folder_with_a_file_from_before_there_was_a_holdout(older: str, tmp_path: Path) -> None:
-    path, files = tmp_path / "a.db", tmp_path / "files"
-    files.mkdir()
-    with Agent.open(path, CLICK, arms=3, seed=0, holdout=0.4, baseline="a", epsilon=0.5) as agent:
-        for number in range(60):
-            agent.reward(agent.decide(ARMS).id, {"click": number % 2})
-        log = agent.log()
-    halves = {"1": log.slice(0, 30), "2": log.slice(30)}
-    newer = halves["2" if older == "1" else "1"]
-    held = sum(newer["holdout"].to_pylist())
-    assert held > 0
-    halves[older] = halves[older].drop_columns(["holdout", "subject"])
-    for name, half in halves.items():
-        parquet.write_table(half, files / f"{name}.parquet")
-    evaluation = evaluate(files, {"click": 1})
-    assert evaluation.rows == 60 - held
-    assert f"{held} rows of a baseline" in str(evaluation)
-    assert lift(files)[0].decisions[1] == held - 1  # from the first one on
 
 
 @pytest.mark.parametrize("kind", mostly_slow(["heavy users", "even", "rare", "money"]))

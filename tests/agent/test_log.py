@@ -87,7 +87,9 @@ def test_positions_say_what_a_decision_was_based_on(tmp_path: Path) -> None:
     assert [len(row["offered"]) for row in log] == [7, 6, 5] * 4  # what was left
 
 
-def test_arms_in_a_context_and_of_a_catalogue(tmp_path: Path) -> None:
+def test_arms_in_a_context_and_of_a_catalogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = mogro.Catalogue(3, dtype=np.float32)
     features = np.random.default_rng(1).random((30, 3)).astype(np.float32)
     shop.add([str(k) for k in range(30)], features)
@@ -110,7 +112,9 @@ def test_arms_in_a_context_and_of_a_catalogue(tmp_path: Path) -> None:
             shop.remove(["3"])
             shop.add(["3"], features[3:4])
             shop.update(["4"], features[5:6])
-    whole, short = agent.log(), agent.log(max_arms=12)
+    whole = agent.log()
+    monkeypatch.setattr("mogro.agent.log._MAX_ARMS", 12)
+    short = agent.log()
     exploited = 0
     for row, less, (decision, context, mask) in zip(
         whole.to_pylist(), short.to_pylist(), made, strict=True

@@ -156,7 +156,7 @@ def test_a_report_reads_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for n in range(30):
         agent.reward(agent.decide({"a": [1.0], "b": [n / 30]}).id, {"sale": n / 10})
     monkeypatch.setattr(mogro.Agent, "log", None)
-    monkeypatch.setattr("mogro.agent.agent.read_journal_rows", None)
+    monkeypatch.setattr("mogro.agent.agent.JournalRows", None)
     agent.report(tmp_path / "one.html")
     agent.set_weights({"sale": 2.0})
     agent.close()

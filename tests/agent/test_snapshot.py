@@ -88,15 +88,15 @@ def test_pending_decisions_wait_in_the_file(tmp_path: Path) -> None:
 def test_the_header_is_json_as_documented(tmp_path: Path) -> None:
     lived().save(tmp_path / "agent")
     data = (tmp_path / "agent").read_bytes()
-    size = int.from_bytes(data[8:16], "little")
-    header = json.loads(data[16 : 16 + size])
-    assert header["version"] == 9
+    start = data.index(b"\n", 8) + 1
+    header = json.loads(data[8:start])
+    assert header["version"] == 10
     assert header["config"]["objectives"][1]["window"] == 50.0
     assert set(header["config"]) == {"is", *(field.name for field in fields(AgentConfig))}
     items = {name: int(np.prod(shape)) for name, _, shape in header["arrays"]}
     widths = {"<f8": 8, "<i8": 8, "|u1": 1}
     body = sum(items[name] * widths[kind] for name, kind, _ in header["arrays"])
-    assert len(data) == 16 + size + body + 32
+    assert len(data) == start + body + 32
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_two_thousand_damaged_files_are_refused_or_loaded_identically(tmp_path: 
             reasons.add(str(error).split(": ", 2)[-1])
         else:
             assert repr(loaded) == shown
-    assert len(reasons) == 3  # a wrong beginning, a wrong checksum, too short
+    assert len(reasons) == 2  # a wrong beginning, a wrong checksum
     assert set(sys.modules) == modules
 
 
@@ -134,15 +134,15 @@ class Forger:
         self.path = path
         agent.save(path)
         self.data = path.read_bytes()
-        size = int.from_bytes(self.data[8:16], "little")
-        self.header = json.loads(self.data[16 : 16 + size])
-        self.body = self.data[16 + size : -32]
+        start = self.data.index(b"\n", 8) + 1
+        self.header = json.loads(self.data[8:start])
+        self.body = self.data[start:-32]
 
     def __call__(
         self, *, text: bytes | None = None, body: bytes | None = None, **changes: object
     ) -> Path:
         text = json.dumps(self.header | changes).encode() if text is None else text
-        whole = self.data[:8] + len(text).to_bytes(8, "little") + text
+        whole = self.data[:8] + text + b"\n"
         whole += self.body if body is None else body
         self.path.write_bytes(whole + hashlib.sha256(whole).digest())
         return self.path

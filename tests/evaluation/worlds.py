@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from mogro import MOGRO, Objective, RoundRobin, WeakestDirection
-from mogro.agent.objective import FIELDS
+from mogro._codec import to_plain
 from mogro.agent.objective_set import ObjectiveSet
 
 OBJECTIVES = (Objective("click"), Objective("subscribe", unit=0.1))
@@ -29,7 +29,6 @@ def make_table(
     contexts: np.ndarray | None = None,
     errors: np.ndarray | None = None,
     status: dict[str, list[str]] | None = None,
-    share: float = 0.0,
 ) -> pa.Table:
     n = len(rewards)
     columns: dict[str, Any] = {
@@ -46,6 +45,7 @@ def make_table(
         "uniform": np.zeros(n, dtype=bool) if uniform is None else uniform,
         "grouped": np.zeros(n, dtype=bool),
         "observed": np.isnan(propensities),
+        "holdout": np.zeros(n, dtype=bool),
         "offered": offered,
         "offered_features": _lists(features),
         "offered_estimates": _lists(estimates),
@@ -55,8 +55,7 @@ def make_table(
         columns[f"reward_{one.name}"] = pa.array(values, from_pandas=True)
         known = ["missing" if np.isnan(value) else "learned" for value in values]
         columns[f"status_{one.name}"] = (status or {}).get(one.name, known)
-    plain = [{name: getattr(one, name) for name in FIELDS} for one in objectives]
-    about = {"version": 1, "objectives": plain, "dim": None, "uniform": share}
+    about = {"version": 2, "objectives": to_plain(tuple(objectives))}
     return pa.table(columns).replace_schema_metadata({b"mogro": json.dumps(about).encode()})
 
 
@@ -186,7 +185,6 @@ class World:
             estimates=self.objective_set.to_user_units(features @ theta.swapaxes(1, 2)),
             features=features,
             uniform=mixed,
-            share=uniform,
         )
         return Run(table, theta)
 

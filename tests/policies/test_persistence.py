@@ -249,7 +249,7 @@ def test_parts_of_ones_own_are_saved_as_settings_and_loaded_by_their_classes(
     policy = mogro.MOGRO(4, 2, scalarization=Cubic())
     play(policy, 20, seed=0)
     policy.save(tmp_path / "p")
-    with pytest.raises(ValueError, match="types: expected Cubic"):
+    with pytest.raises(ValueError, match="types: expected the class Cubic"):
         mogro.MOGRO.load(tmp_path / "p")
     again = mogro.MOGRO.load(tmp_path / "p", types=[Cubic])
     assert play(policy, 20, seed=1) == play(again, 20, seed=1)

@@ -46,10 +46,10 @@ from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
-from mogro.agent.imported_log import ImportedLog, check_consistent, import_events, read_imported_log
+from mogro.agent.imported_log import LoggedDecision, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
-from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
+from mogro.agent.log import JournalRows, Rewards, make_log, write_log
 from mogro.agent.objective import LARGEST, Objective
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import make_parts, make_report
@@ -752,7 +752,7 @@ class Agent:
             records = [decision_records.record(self._state, id) for id in ids]
         return tuple(record for record in records if pending is None or record.pending == pending)
 
-    def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
+    def log(self, *, rewards: Rewards = "learned") -> Any:
         """Return all decisions that are held with their rewards as an Arrow table, in order.
 
         With a journal there is beside them what they were based on, so that other policies can be
@@ -761,9 +761,6 @@ class Agent:
 
         Parameters
         ----------
-        max_arms
-            Where more arms than this were on offer, they are left out (null): a large catalogue in
-            every row would take more memory than there is.
         rewards
             ``"learned"``: those that the agent learned from. ``"received"``: also those that came
             after their window.
@@ -778,17 +775,17 @@ class Agent:
         """
         queue = self._queue()
         if queue is None:
-            return make_log(self.freeze(), None, max_arms=max_arms, rewards=rewards)
+            return make_log(self.freeze(), None, rewards)
         with queue.view() as (state, journal):
-            journal_rows = read_journal_rows(state, journal, queue.config)
-        return make_log(state, journal_rows, max_arms=max_arms, rewards=rewards)
+            with queue.current():
+                versions = queue.versions(state.position)
+            journal_rows = JournalRows(state, journal, versions)
+        return make_log(state, journal_rows, rewards)
 
-    def export(
-        self, folder: str | os.PathLike[str], *, max_arms: int = 1000, rewards: Rewards = "learned"
-    ) -> Path:
+    def export(self, folder: str | os.PathLike[str], *, rewards: Rewards = "learned") -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         target = folder_or_file(folder, "folder")
-        return write_log(self.log(max_arms=max_arms, rewards=rewards), target)
+        return write_log(self.log(rewards=rewards), target)
 
     def report(
         self,
@@ -1124,14 +1121,14 @@ class Agent:
         {'sales': 1.0}
         """
         log = self._log_to_import(past)
-        config, imported = self.config, read_imported_log(log, self.config)
+        config, (decisions, time) = self.config, read_imported_log(log, self.config)
 
-        def imported_now() -> ImportedLog:  # by the configuration that there is now
-            return imported if config is self.config else read_imported_log(log, self.config)
+        def decisions_now() -> list[LoggedDecision]:  # by the configuration that there is now
+            return decisions if config is self.config else read_imported_log(log, self.config)[0]
 
         def import_chunk(start: int) -> int:  # others take their turn in between
             imported_count = 0
-            for decision in imported_now().decisions[start : start + _DECISIONS_PER_COMMIT]:
+            for decision in decisions_now()[start : start + _DECISIONS_PER_COMMIT]:
                 events = list(import_events(decision, self._state))
                 for event in events:
                     self._commit(event)
@@ -1139,10 +1136,10 @@ class Agent:
             return imported_count
 
         with self._store.current():
-            check_consistent(imported_now(), self._state)
-        starts = range(0, len(imported.decisions), _DECISIONS_PER_COMMIT)
+            for decision in decisions_now():
+                list(import_events(decision, self._state))  # what contradicts is refused
+        starts = range(0, len(decisions), _DECISIONS_PER_COMMIT)
         imported_count = sum(self._store.perform(import_chunk, start) for start in starts)
-        time = imported.time
         if time is not None and self.config.timed and time > self._state.time:
             self._store.perform(self._commit, Expired(time))  # windows that have closed there
         return imported_count
@@ -1264,7 +1261,7 @@ class Agent:
                 return self._log_to_import(agent)
         if not isinstance(past, Agent):
             return past
-        return make_log(past.freeze(), None, max_arms=0, rewards="learned")
+        return make_log(past.freeze(), None, "learned")
 
     def _last_with_arms(self) -> Decision | None:
         """Return the last decision that has the arms on offer on record, as they are seen now."""

@@ -224,7 +224,7 @@ class AgentConfig:
 # Classes of which all that an agent writes is made.
 KNOWN: tuple[type[Any], ...] = (
     *(*BUILT_IN, AgentConfig, Objective, HalfLife, Retention, Budget),
-    *(Encoder, Number, Category, Tags, Vector),
+    *(FeatureMap, Encoder, Number, Category, Tags, Vector),
 )
 
 

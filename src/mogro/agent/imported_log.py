@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mogro._codec import by_name, from_plain, to_plain
+from mogro._codec import to_plain
 from mogro._validation import FloatArray, real
-from mogro.agent.config import KNOWN, AgentConfig
+from mogro.agent.config import AgentConfig
 from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Withdrawn
 from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeatureMap
@@ -44,15 +44,11 @@ class LoggedDecision(NamedTuple):
     start: float | None
 
 
-class ImportedLog(NamedTuple):
-    """What a log says: decisions in their order, and the latest time of its agent."""
+def read_imported_log(log: Any, config: AgentConfig) -> tuple[list[LoggedDecision], float | None]:
+    """Check a log, and return its decisions as an agent of some configuration sees them.
 
-    decisions: list[LoggedDecision]
-    time: float | None
-
-
-def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
-    """Check a log, and return it as an agent of some configuration sees it."""
+    With the latest time of the agent that made them.
+    """
     pa = need_arrow()
     if not isinstance(log, pa.Table):
         raise ValueError(
@@ -62,7 +58,7 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
     metadata = read_metadata(log.schema)
     if (kind := metadata.get("rewards")) != "learned":
         raise ValueError(f"log: expected one with rewards='learned', got {kind!r}")
-    names = [objective["name"] for objective in metadata["objectives"]]
+    names = [objective.name for objective in metadata["objectives"]]
     unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
     rows = log.drop_columns(unused).to_pylist()
     decisions: dict[str, LoggedDecision] = {}
@@ -74,14 +70,7 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
         id = logged.event.decision.id
         if to_plain(decisions.setdefault(id, logged)) != to_plain(logged):
             raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
-    return ImportedLog(list(decisions.values()), metadata.get("time"))
-
-
-def check_consistent(log: ImportedLog, state: State) -> None:
-    """Refuse a log that says something else of decisions that are known."""
-    for decision in log.decisions:
-        for _ in import_events(decision, state):
-            pass
+    return list(decisions.values()), metadata["time"]
 
 
 def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
@@ -122,10 +111,8 @@ def _check_equal(id: str, column: str, logged: object, stored: object) -> None:
         raise ValueError(f"log: decision {id!r}: its {column} is {stored!r} here, got {logged!r}")
 
 
-def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:
+def _features(rows: list[dict[str, Any]], old_map: FeatureMap, config: AgentConfig) -> FloatArray:
     """Return the features of decisions in a log, (n, p), as the learner here sees them."""
-    sides = ("arms", "context", "interactions")
-    old_map = FeatureMap(*(from_plain(plain[side], by_name(KNOWN)) for side in sides))
     for row in rows:
         numbers = np.array(row["features"], dtype=np.float64)
         if numbers.shape != (old_map.size,) or not np.isfinite(numbers).all():
@@ -137,7 +124,7 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
     if old_map == config.features:
         return features
     remapping = Remapping(old_map, config.features)
-    texts = ([row.get(name) or "" for row in rows] for name in ("record", "context_record"))
+    texts = ([row[name] or "" for row in rows] for name in ("record", "context_record"))
     try:
         new_features, unsure = remapping.rows(features, *texts)
     except ValueError as error:
@@ -165,8 +152,8 @@ def _logged_decision(
     status = dict.fromkeys(objective_set.names, "missing")
     for name in shared_names:
         status[name] = _status(logged_status[name], values.get(name), name, objective_set)
-    time, active = read_time(row["time"], needed=config.timed), row.get("active", True)
-    start = row.get("start")
+    time, active = read_time(row["time"], needed=config.timed), row["active"]
+    start = row["start"]
     moved = start is not None and start != time
     decision = Decided(
         row["id"],
@@ -181,13 +168,13 @@ def _logged_decision(
         time,
         active=active and not moved,
         observed=row["observed"],
-        holdout=row.get("holdout", False),
-        subject=row.get("subject"),
-        record=as_record(row.get("record")),
-        context=as_record(row.get("context_record")),
+        holdout=row["holdout"],
+        subject=row["subject"],
+        record=as_record(row["record"]),
+        context=as_record(row["context_record"]),
     )
     columns = {name: f"time_{name}" for name in shared_names}
-    times = {n: real(row[c], c) for n, c in columns.items() if row.get(c) is not None}
+    times = {n: real(row[c], c) for n, c in columns.items() if row[c] is not None}
     return LoggedDecision(
         Imported(decision, values, status, times), logged_status, start if moved else None
     )

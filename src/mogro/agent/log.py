@@ -39,41 +39,45 @@ An agent in memory knows no position, basis, context, propensities or arms on of
 these of a decision that came from another agent's log. Objectives are those that the agent has
 now; what was believed of one that it did not have then is NaN. So are features: those of arms and
 contexts are computed from their records, where the agent had other encoders then, and those that
-nobody knows are zeros; propensities and estimates are those of then. The schema has metadata under
-``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
-``epsilon``, ``rewards``, ``time``, the latest that the agent was told, and ``features``, what the
-learner sees of arms; with a journal ``versions``, the features of each version that there was.
+nobody knows are zeros; propensities and estimates are those of then. Of more than 1,000 arms on
+offer none is listed. The schema has metadata under ``mogro``, as JSON: ``version`` 2,
+``objectives`` with all that they were made of, ``rewards``, ``time``, the latest that the agent was
+told, and ``features``, what the learner sees of arms; with a journal ``versions``, the features of
+each version that there was.
 """
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._codec import to_plain
+from mogro._codec import by_name, from_plain, to_plain
 from mogro._files import write_atomically
-from mogro._validation import BoolArray, FloatArray, count
-from mogro.agent.config import AgentConfig
+from mogro._validation import FloatArray
+from mogro.agent.config import KNOWN, AgentConfig
 from mogro.agent.decision_records import context_of, offered_arms, stored_decision
-from mogro.agent.events import Decided, Evidence, Offered, Reconfigured
+from mogro.agent.events import Decided, Event, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.journal.tables import Journal, Row, event_kind
+from mogro.agent.journal.tables import Journal
 from mogro.agent.objective import DEFAULTED, MISSING, STATUS
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
-VERSION = 1
+VERSION = 2
 FILE = "decisions.parquet"
 Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
+_MAX_ARMS = 1000  # on offer: a large catalogue in every row would take more memory than there is
 _NOTHING_WRITTEN = (None,) * 8  # of a decision, in a journal
 _FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
 _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
@@ -88,12 +92,9 @@ def need_arrow() -> Any:
     return pa
 
 
-def make_log(
-    state: State, written: "JournalRows | None", *, max_arms: int, rewards: Rewards
-) -> Any:
+def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
     pa = need_arrow()
-    most = count(max_arms, "max_arms", minimum=0)
     if rewards not in ("learned", "received"):
         raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
     objective_set, ledger = state.objective_set, state.ledger
@@ -102,9 +103,8 @@ def make_log(
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
-    reader = _JournalColumns(written, state.config, most)
     starts = range(0, max(len(positions), 1), _ROWS)
-    parts = [reader.read(positions[start : start + _ROWS]) for start in starts]
+    parts = [_journal_columns(journal_rows, positions[start : start + _ROWS]) for start in starts]
 
     untimed = block.flags & TIMED == 0
     columns: dict[str, Any] = {
@@ -112,11 +112,11 @@ def make_log(
         "time": pa.array(block.time, mask=untimed),
         "arm": pa.array(_in_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
-        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
+        "position": pa.array(block.position, mask=np.full(len(ids), journal_rows is None)),
+        "features": _lists(block.features),
         "record": pa.array([text or None for text in records], pa.string()),
         "context_record": pa.array([text or None for text in contexts], pa.string()),
-        "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
+        "weights": _lists([None if math.isnan(w[0]) else w for w in block.weights]),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
         "start": pa.array(block.start, mask=untimed | np.isinf(block.start)),
@@ -129,15 +129,47 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    metadata = json.dumps(_metadata(state, written, rewards))
-    return pa.table(columns).replace_schema_metadata({"mogro": metadata})
+    metadata: dict[str, Any] = {
+        "version": VERSION,
+        "objectives": state.config.objectives,
+        "features": state.config.features,
+        "rewards": rewards,
+        "time": None if state.time == -math.inf else state.time,
+    }
+    if journal_rows is not None:
+        metadata["versions"] = [config.features for config in journal_rows.versions]
+    text = json.dumps(to_plain(metadata))
+    return pa.table(columns).replace_schema_metadata({"mogro": text})
 
 
-def _lists(values: FloatArray, missing: BoolArray) -> Any:
-    """Return the rows of an array as lists; null where they are missing."""
+def _lists(rows: Iterable[FloatArray | None]) -> Any:
+    """Return rows of numbers as lists; null where there are none."""
     pa = need_arrow()
-    ends = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return pa.ListArray.from_arrays(ends, values.ravel(), mask=pa.array(missing))
+    return pa.array(list(rows), pa.list_(pa.float64()))
+
+
+def _journal_columns(
+    journal_rows: "JournalRows | None", positions: list[tuple[int, int]]
+) -> dict[str, Any]:
+    """Return what a journal has of decisions, by the positions of their events and offers."""
+    pa = need_arrow()
+    rows = [
+        _NOTHING_WRITTEN if journal_rows is None else journal_rows.cells(*each)
+        for each in positions
+    ]
+    basis, context, propensity, error, estimates, ids, features, records = (
+        zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
+    )
+    return {
+        "basis": pa.array(basis, pa.int64()),
+        "context": _lists(context),
+        "propensity": pa.array(propensity, pa.float64()),
+        "propensity_error": pa.array(error, pa.float64()),
+        "offered_estimates": _lists(estimates),
+        "offered": _texts(ids),
+        "offered_features": _lists(features),
+        "offered_records": _texts(records),
+    }
 
 
 def write_log(table: Any, folder: Path) -> Path:
@@ -150,104 +182,45 @@ def write_log(table: Any, folder: Path) -> Path:
     return path
 
 
-_ALWAYS_READ = ("Reconfigured", "Offered")  # kinds of events, whatever decisions are held
+class JournalRows:
+    """What a journal has of the decisions that a state holds, by the features of the agent now.
 
-
-class JournalRows(NamedTuple):
-    """What a journal has of the decisions that a state holds.
-
-    Attributes
-    ----------
-    journal
-        It knows how to read its rows.
-    decisions
-        Rows of the decisions, by position, with the number of the configuration then.
-    offers
-        Arms on offer, by position.
-    versions
-        All configurations that the agent had.
+    Decisions are decoded later, when the journal may be closed. Sets of arms on offer are made
+    once: most decisions choose among the same ones.
     """
 
-    journal: Journal
-    decisions: dict[int, tuple[Row, int]]
-    offers: dict[int, Offered]
-    versions: list[AgentConfig]
-
-
-def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> JournalRows:
-    """Return what a journal has of the decisions that a state holds.
-
-    The journal began with a configuration. Decisions are decoded later, when it may be closed.
-    """
-    ledger = state.ledger
-    held = set(ledger.gather(ledger.live()).position.tolist())
-    written = JournalRows(journal, {}, {}, [config])
-    for row in journal.rows(0):
-        if row[0] in held:
-            written.decisions[row[0]] = row, len(written.versions) - 1
-        elif event_kind(row) in _ALWAYS_READ:
-            event = journal.decode(row)
-            if isinstance(event, Reconfigured):
-                written.versions.append(written.versions[-1].reconfigured(event.changes))
-            elif isinstance(event, Offered):
-                written.offers[row[0]] = event
-    return written
-
-
-class _JournalColumns:
-    """What a journal knows of decisions, whose features are those of the agent now.
-
-    Sets of arms on offer are made once: most decisions choose among the same ones.
-    """
-
-    def __init__(self, written: JournalRows | None, config: AgentConfig, max_arms: int) -> None:
-        self._written, self._config, self._max_arms = written, config, max_arms
+    def __init__(self, state: State, journal: Journal, versions: Sequence[AgentConfig]) -> None:
+        self._journal, self._config, self._changes = journal, state.config, state.changes
         self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
-        versions = [] if written is None else [each.features for each in written.versions]
-        now = config.features  # from those of other versions, if they are others
-        self._remappings = [None if each == now else Remapping(each, now) for each in versions]
+        block = state.ledger.gather(state.ledger.live())
+        wanted = {*block.position.tolist(), *block.offer.tolist()}
+        self._rows = {row[0]: row for row in journal.rows(0) if row[0] in wanted}
+        self.versions = versions
+        now, features = state.config.features, [version.features for version in versions]
+        self._remappings = [None if then == now else Remapping(then, now) for then in features]
+        self._offered = cache(self._event)
 
-    def read(self, positions: Iterable[tuple[int, int]]) -> dict[str, Any]:
-        """Return the columns of decisions, by the positions of their events and arms on offer."""
-        pa = need_arrow()
-        vector, texts = pa.list_(pa.float64()), pa.list_(pa.string())
-        kinds = {
-            "basis": pa.int64(),
-            "context": vector,
-            "propensity": pa.float64(),
-            "propensity_error": pa.float64(),
-            "offered_estimates": vector,
-            "offered": texts,
-            "offered_features": vector,
-            "offered_records": texts,
-        }
-        rows = [self._row(*each) for each in positions]
-        values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
-        columns = zip(kinds.items(), values, strict=True)
-        return {
-            name: _texts(column) if kind is texts else pa.array(column, kind)
-            for (name, kind), column in columns
-        }
+    def _event(self, position: int) -> Event | None:
+        row = self._rows.get(position)
+        return None if row is None else self._journal.decode(row)
 
-    def _row(self, position: int, offer: int) -> tuple[Any, ...]:
-        """Return what is written of a decision, in the order of the columns."""
-        written = self._written
-        if written is None or position not in written.decisions:
-            return _NOTHING_WRITTEN
-        (row, version), offered = written.decisions[position], written.offers.get(offer)
-        event, config = written.journal.decode(row), written.versions[version]
+    def cells(self, position: int, offer: int) -> tuple[Any, ...]:
+        """Return what is written of a decision, in the order of :func:`_journal_columns`."""
+        event, offered = self._event(position), self._offered(offer)
         if not isinstance(event, Decided) or event.evidence is None:
             return _NOTHING_WRITTEN
+        version = bisect_left(self._changes, position)
+        config = self.versions[version]
         evidence = event.evidence
         view = config.features.in_context(context_of(event))
         chance, error = evidence.propensity or (None, None)
         offer_columns: tuple[Any, ...] = (None,) * 4
-        if offered is not None:
+        if isinstance(offered, Offered):
             if chance is None and not event.observed:
                 made = stored_decision(event, offered, config)
                 chance, error = made.propensity, made.propensity_error
             arms, columns = self._arms_on_offer(evidence, offered, view, version)
-            if len(arms) <= self._max_arms:
+            if len(arms) <= _MAX_ARMS:
                 estimates = self._estimates(arms, view, evidence, config)
                 offer_columns = estimates, *columns
         return evidence.basis, self._context(view, version), chance, error, *offer_columns
@@ -308,27 +281,14 @@ def _in_utf8(texts: Sequence[str]) -> Sequence[str]:
 def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray, NDArray[Any]]:
     """Return rewards (n, M), NaN where there is none, and what became of them."""
     values = learned_rewards(block, state.objective_set, state.defaults)
-    came = ~np.isnan(block.values)
+    has_value = ~np.isnan(block.values)
     if rewards == "received":
-        values = np.where(came & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values)
-    late = came & (block.state == MISSING)
+        values = np.where(
+            has_value & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values
+        )
+    late = has_value & (block.state == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
     return values, names[np.where(late, len(STATUS), block.state)]
-
-
-def _metadata(state: State, written: JournalRows | None, rewards: Rewards) -> dict[str, Any]:
-    config = state.config
-    versions = [] if written is None else [_features(each) for each in written.versions]
-    return {
-        "version": VERSION,
-        "objectives": to_plain(config.objectives),
-        "dim": config.features.dim,
-        "epsilon": config.epsilon,
-        "features": _features(config),
-        "rewards": rewards,
-        "time": None if state.time == -math.inf else state.time,
-        **({"versions": versions} if versions else {}),
-    }
 
 
 def read_metadata(schema: Any) -> dict[str, Any]:
@@ -341,8 +301,5 @@ def read_metadata(schema: Any) -> dict[str, Any]:
         ) from None
     if metadata.get("version") != VERSION:
         raise ValueError(f"log: expected version {VERSION}, got {metadata.get('version')!r}")
-    return metadata
-
-
-def _features(config: AgentConfig) -> dict[str, Any]:
-    return {name: to_plain(getattr(config, name)) for name in ("arms", "context", "interactions")}
+    plain: dict[str, Any] = from_plain(metadata, by_name(KNOWN))
+    return plain

@@ -143,7 +143,7 @@ def read_request(
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
-        arms.to_offer() if with_offer else None,
+        arms.offer if with_offer else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 

@@ -33,21 +33,18 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     """
     agent_log = read_log(log)
     objective_set, data = agent_log.objective_set, agent_log.data
-    measured: tuple[Lift, ...] = ()
-    if "holdout" in data.schema.names:  # it is not in a log from before there was one
-        each = [f"{kind}_{m}" for kind in ("reward", "status") for m in objective_set.names]
-        table = data.to_table(columns=["time", "holdout", "observed", "subject", *each])
-        rewards = [numbers(table.column(f"reward_{m}")) for m in objective_set.names]
-        status = [table.column(f"status_{m}").to_numpy() for m in objective_set.names]
-        measured = lifts(
-            objective_set,
-            np.column_stack(rewards),
-            pending=np.column_stack(status) == "pending",
-            times=numbers(table.column("time")),
-            held_out=table.column("holdout").fill_null(False).to_numpy(),
-            observed=table.column("observed").to_numpy(),
-            subjects=table.column("subject").fill_null(0).to_numpy(),
-        )
+    names = objective_set.names
+    each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
+    table = data.to_table(columns=["time", "holdout", "observed", "subject", *each])
+    measured = lifts(
+        objective_set,
+        np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),
+        pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
+        times=numbers(table.column("time")),
+        held_out=table.column("holdout").to_numpy(),
+        observed=table.column("observed").to_numpy(),
+        subjects=table.column("subject").fill_null(0).to_numpy(),
+    )
     if not measured:
         raise ValueError("log: expected decisions of a baseline (holdout=), got none")
     return measured

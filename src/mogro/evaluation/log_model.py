@@ -27,8 +27,8 @@ class LogModel:
         self._chosen: FloatArray
         self._row_count = 0
 
-    def add(self, records: LogRecords, rewards: FloatArray, targets: list[Probabilities]) -> None:
-        """Learn some rows, with rewards (n, M), and what targets choose in them."""
+    def add(self, records: LogRecords, targets: list[Probabilities]) -> None:
+        """Learn some rows, and what targets choose in them."""
         if not records.has("offered", "offered_features"):
             return
         features, contexts, rows = records.features, records.contexts, len(records)
@@ -39,6 +39,7 @@ class LogModel:
             size, prior = self._features.size, learned_prior(self._features)
             self._posterior = Posterior(size, self._objectives, prior=prior)
             self._chosen = np.zeros((self._targets, size))
+        rewards = records.rewards
         observed = ~np.isnan(rewards)
         x = self._features.join(features[np.arange(rows), records.chosen], contexts)
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
@@ -63,6 +64,6 @@ class LogModel:
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
         z = student_quantile(LEVEL, np.maximum(posterior.free, 1))
         reach = z * np.sqrt(variances * beliefs.noise)
-        usual = np.stack([values - reach, values + reach], axis=-1)
-        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), usual)
+        student = np.stack([values - reach, values + reach], axis=-1)
+        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), student)
         return np.clip(values, bounds[..., 0], bounds[..., 1]), bounds

@@ -23,11 +23,14 @@ class LogRecords:
         Their numbers in the log, (n,).
     objective_set
         All objectives of the log.
+    judged
+        Numbers of those that are to be judged, J of them.
     """
 
     batch: Any
     rows: NDArray[np.intp]
     objective_set: ObjectiveSet
+    judged: list[int]
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -39,8 +42,9 @@ class LogRecords:
 
     @cached_property
     def rewards(self) -> FloatArray:
-        """Rewards (n, M), in the user's units; NaN where there is none."""
-        return np.stack([self.numbers(f"reward_{m}") for m in self.objective_set.names], axis=1)
+        """Rewards to be judged, (n, J), in the user's units; NaN where there is none."""
+        names = [self.objective_set.names[m] for m in self.judged]
+        return np.stack([self.numbers(f"reward_{name}") for name in names], axis=1)
 
     @cached_property
     def on_offer(self) -> BoolArray:
@@ -87,14 +91,6 @@ class LogRecords:
         """Tell whether all rows have something in these columns."""
         return all(self.batch.column(name).null_count == 0 for name in names)
 
-    def need(self, name: str, what: str) -> None:
-        """Refuse rows without something."""
-        if not self.has(name, "offered"):
-            raise ValueError(
-                f"log: expected {what} ({name}) in every row, got rows without, from "
-                f"{self.rows[0]} on; agents with a journal record them"
-            )
-
     def _lists(self, name: str) -> tuple[NDArray[np.int64], Any]:
         """Return lengths (n,) and all elements of a column of lists."""
         column = self.batch.column(name)
@@ -103,6 +99,11 @@ class LogRecords:
 
     def _of_arms(self, name: str) -> FloatArray:
         """Return lists of numbers of arms, row after row of each, as (n, K, width)."""
+        if not self.has(name, "offered"):
+            raise ValueError(
+                f"log: expected {name} in every row, got rows without, from {self.rows[0]} on; "
+                "agents with a journal record them"
+            )
         (sizes, values), arms = self._lists(name), self.on_offer.sum(axis=1)
         width = int(sizes[0] // arms[0])
         for bad in np.flatnonzero(sizes != arms * width)[:1].tolist():
@@ -133,9 +134,7 @@ def exclusion_reasons(batch: Any, until: float) -> NDArray[np.intp]:
     """
     reasons = np.where(numbers(batch.column("time")) >= until, 1, 0)
     reasons[~np.asarray(batch.column("propensity").is_valid())] = 2
-    if "holdout" in batch.schema.names:
-        held = batch.column("holdout").fill_null(False)  # of an older file, nobody
-        reasons[np.asarray(held) & ~np.asarray(batch.column("uniform"))] = 3
+    reasons[np.asarray(batch.column("holdout")) & ~np.asarray(batch.column("uniform"))] = 3
     beliefs = batch.column("offered_estimates")
     unknown = np.isnan(numbers(beliefs.flatten()))
     early = np.unique(np.asarray(beliefs.value_parent_indices())[unknown])

@@ -13,7 +13,6 @@ from mogro._intervals import are_rates
 from mogro._validation import BoolArray
 from mogro.agent.agent import Agent
 from mogro.agent.log import read_metadata
-from mogro.agent.objective import FIELDS, Objective
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import (
     EXCLUSIONS,
@@ -43,9 +42,8 @@ class AgentLog:
     """
 
     def __init__(self, data: Any, objectives: Sequence[str] | None) -> None:
-        listed = read_metadata(data.schema)["objectives"]
-        fields = [{name: given[name] for name in FIELDS if name in given} for given in listed]
-        self.data, self.objective_set = data, ObjectiveSet([Objective(**each) for each in fields])
+        self.data = data
+        self.objective_set = ObjectiveSet(read_metadata(data.schema)["objectives"])
         self.judged = _judged(self.objective_set, objectives)
         self._until = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
@@ -72,7 +70,9 @@ class AgentLog:
             self._counts += np.bincount(reasons, minlength=len(self._counts))
             usable = np.flatnonzero(reasons == 0)
             if len(usable):
-                records = LogRecords(batch.take(usable), first + usable, self.objective_set)
+                records = LogRecords(
+                    batch.take(usable), first + usable, self.objective_set, self.judged
+                )
                 self._look_at(records)
                 yield records
             first += len(batch)
@@ -83,8 +83,8 @@ class AgentLog:
             )
 
     def _look_at(self, records: LogRecords) -> None:
-        values, times = records.rewards[:, self.judged], records.numbers("time")
-        self.rates &= are_rates(values)
+        times = records.numbers("time")
+        self.rates &= are_rates(records.rewards)
         self._first = float(np.fmin.reduce(times, initial=self._first))
         self._last = float(np.fmax.reduce(times, initial=self._last))
 
@@ -100,7 +100,7 @@ class AgentLog:
         Target probabilities are those of all arms on offer, (n, K), or of the logged arms, (n,).
         The relative error of a weight is that of both of its probabilities.
         """
-        rewards, logged = records.rewards[:, self.judged], records.numbers("propensity")
+        rewards, logged = records.rewards, records.numbers("propensity")
         value, error = target
         complete = value.ndim == 2
         if complete:
@@ -121,7 +121,7 @@ class AgentLog:
     def logged_rows(self, records: LogRecords) -> Rows:
         """Return what an estimate of the logged choices themselves needs of some rows."""
         every = np.ones(len(records))
-        rows = weighted_rows(records.rewards[:, self.judged], every, every)
+        rows = weighted_rows(records.rewards, every, every)
         return replace(rows, arms=self._numbered(records))
 
     def _numbered(self, records: LogRecords) -> NDArray[np.intp]:

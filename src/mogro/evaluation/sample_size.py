@@ -64,16 +64,16 @@ def decisions_needed(
     69353
     """
     gap = abs(real(difference, "difference"))
-    drawn, apart = share(epsilon, "epsilon"), share(differing, "differing")
-    if not (gap > 0 and drawn > 0 and apart > 0):
+    draws, apart = share(epsilon, "epsilon"), share(differing, "differing")
+    if not (gap > 0 and draws > 0 and apart > 0):
         raise ValueError(
             "difference, epsilon, differing: expected numbers that are not 0, got "
             f"{difference}, {epsilon}, {differing}"
         )
-    steps = standard_errors(level=level, power=power)
-    wide = count(arms, "arms") * apart / drawn
-    by_noise = 2 * real(noise, "noise", minimum=0) ** 2 * wide * (steps / gap) ** 2
-    return math.ceil(max(by_noise, MIN_ROWS * wide / (2 * apart**2)))
+    errors = standard_errors(level=level, power=power)
+    arms_per_draw = count(arms, "arms") * apart / draws
+    by_noise = 2 * real(noise, "noise", minimum=0) ** 2 * arms_per_draw * (errors / gap) ** 2
+    return math.ceil(max(by_noise, MIN_ROWS * arms_per_draw / (2 * apart**2)))
 
 
 def standard_errors(*, level: float, power: float) -> float:

@@ -40,7 +40,6 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
 
 def read_estimates(records: LogRecords) -> FloatArray:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
-    records.need("offered_estimates", "what was believed of the arms on offer")
     return records.objective_set.to_learner_units(records.estimates)
 
 
@@ -90,7 +89,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
         return _selection_target(policy.selection, uniform=policy.epsilon)
 
     def target(records: LogRecords) -> Probabilities:
-        features = _features(records)
+        features = records.features
         if features.shape[-1] != policy.dim:
             raise ValueError(
                 f"policy: expected dim={features.shape[-1]}, the number of features in the log, "
@@ -103,7 +102,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
 
 def _agent_target(agent: Agent) -> Target:
     def target(records: LogRecords) -> Probabilities:
-        features, contexts = _features(records), records.contexts
+        features, contexts = records.features, records.contexts
         names = records.batch.column("offered").to_pylist()
         times = records.batch.column("time").to_pylist()
 
@@ -116,11 +115,6 @@ def _agent_target(agent: Agent) -> Target:
         return _row_by_row(records, choose)
 
     return target
-
-
-def _features(records: LogRecords) -> FloatArray:
-    records.need("offered_features", "features of the arms on offer")
-    return records.features
 
 
 def _row_by_row(

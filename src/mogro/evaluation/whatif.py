@@ -1,6 +1,6 @@
 """The front that one could have had: a grid of trade-offs, evaluated together."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -88,7 +88,7 @@ def what_if(
         for rows, each in zip(chunks, chosen, strict=False):
             rows.append(agent_log.target_rows(records, each, predictions=True))
         chunks[-1].append(agent_log.logged_rows(records))
-        model.add(records, records.rewards[:, agent_log.judged], chosen)
+        model.add(records, chosen)
         differ = _differences(chosen)
         differing += differ.sum(axis=-1)
         arms += differ @ on_offer.sum(axis=1).astype(float)
@@ -139,7 +139,7 @@ def read_trade_offs(
         given = trade_offs
         steps = _steps(len(objective_set)) if given is None else count(given, "trade_offs")
         vectors: list[FloatArray] = [
-            np.array(part) / steps for part in _compositions(steps, len(objective_set))
+            part / steps for part in _compositions(steps, len(objective_set))
         ]
     else:
         vectors = [objective_set.shares(weights) for weights in trade_offs]
@@ -158,14 +158,12 @@ def _steps(objectives: int) -> int:
     return steps
 
 
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to share a total among parts."""
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total, -1, -1):
-        for others in _compositions(total - first, parts - 1):
-            yield (first, *others)
+def _compositions(total: int, parts: int) -> list[FloatArray]:
+    """Return all ways to share a total among parts, the largest first parts first."""
+    size = total + parts - 1
+    bars = combinations(range(size), parts - 1)  # between the shares
+    shares: list[FloatArray] = [np.diff([-1, *each, size]) - 1.0 for each in bars]
+    return shares[::-1]
 
 
 def _rescaled(covariance: FloatArray, evaluations: list[Evaluation]) -> FloatArray:

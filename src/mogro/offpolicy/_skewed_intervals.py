@@ -23,9 +23,9 @@ def skewed_interval(
     flat = abs(s) < 1e-6
     steps = []
     for side in (z, -z):
-        safe = np.where(flat, 1.0, s)
-        bent = 3 / safe * (np.cbrt(1 + safe * (side - safe / 6)) - 1)
-        steps.append(np.where(flat, side, bent))
+        divisor = np.where(flat, 1.0, s)
+        transformed = 3 / divisor * (np.cbrt(1 + divisor * (side - divisor / 6)) - 1)
+        steps.append(np.where(flat, side, transformed))
     return np.stack([value - error * steps[0], value - error * steps[1]], axis=-1)
 
 

@@ -154,18 +154,18 @@ class Estimate:
         logged, target, mean = rows.logged, rows.target, float(rows.weights.mean())
         # The logged arm is impossible if it has probability 0; the others, if it has 1 for certain.
         certain = (logged >= 1) if rows.noise is None else (logged >= 1) & (rows.noise == 0)
-        never = np.where(logged > 0, np.where(certain, 1 - target, 0.0), target)
-        impossible = float(np.maximum(never, 0.0).mean()) if mean > 0 else 1.0
-        short = 1 - mean
-        if short <= _CHANCE * mean_error + _MISSED * largest / n:
-            short = 0.0
+        impossible_choices = np.where(logged > 0, np.where(certain, 1 - target, 0.0), target)
+        impossible = float(np.maximum(impossible_choices, 0.0).mean()) if mean > 0 else 1.0
+        missing = 1 - mean
+        if missing <= _CHANCE * mean_error + _MISSED * largest / n:
+            missing = 0.0
         if rows.arms is not None and len(rows.mass):
             pulls = np.bincount(rows.arms, minlength=len(rows.mass))
-            short = max(short, float(rows.mass[pulls == 0].sum()) / n)
-        short = max(short, self._share_of_far_rarer(largest))
+            missing = max(missing, float(rows.mass[pulls == 0].sum()) / n)
+        missing = max(missing, self._share_of_far_rarer(largest))
         unseen = self._sums(rows.weights, np.ones((n, 1)))[:, 0] @ (self._seen == 0) / n
         unsupported = np.broadcast_to(np.minimum(impossible + unseen, 1.0), len(self.value))
-        return unsupported, max(short - impossible, 0.0)
+        return unsupported, max(missing - impossible, 0.0)
 
     def _share_of_far_rarer(self, largest: float) -> float:
         """Return the share of choices whose weight is more than twice the largest weight drawn.

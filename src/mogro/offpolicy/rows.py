@@ -166,12 +166,12 @@ def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> Float
     check_shape(array, name, shape)
     complete = array.ndim == 2
     sums = array @ np.ones(array.shape[1]) if complete else array
-    least = 1 - _SLACK if complete else 0.0
-    if not (array.min() >= 0 and sums.min() >= least and sums.max() <= 1 + _SLACK):
-        right = (array.reshape(len(array), -1) >= 0).all(axis=1)
-        bad = int((right & (sums >= least) & (sums <= 1 + _SLACK)).argmin())
-        wanted = "rows of probabilities that sum to 1" if complete else "probabilities"
-        raise ValueError(f"{name}: expected {wanted}, got {array[bad]} in row {bad}")
+    smallest_sum = 1 - _SLACK if complete else 0.0
+    if not (array.min() >= 0 and sums.min() >= smallest_sum and sums.max() <= 1 + _SLACK):
+        nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
+        bad = int((nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
+        expected = "rows of probabilities that sum to 1" if complete else "probabilities"
+        raise ValueError(f"{name}: expected {expected}, got {array[bad]} in row {bad}")
     return array
 
 

@@ -12,47 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from mogro import exploration, policies, priors, scalarization, selection
 from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
 from mogro._files import write_atomically
-from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
-from mogro.policies.epsilon_greedy import EpsilonGreedy
-from mogro.policies.front_identification import FrontIdentification
-from mogro.policies.mogro import MOGRO
-from mogro.policies.random_arm import RandomArm
-from mogro.policies.thompson import ThompsonSampling
-from mogro.policies.ucb import UCB
-from mogro.priors import Fixed, Flat, Learned
-from mogro.scalarization import (
-    FixedWeights,
-    RandomChebyshev,
-    RandomHypervolume,
-    RandomWeights,
-    RoundRobin,
-)
-from mogro.selection import EffectiveFront, ParetoFront
 
-FORMAT = 5
-BUILT_IN: tuple[type[Any], ...] = (
-    BasisRoundRobin,
-    EffectiveFront,
-    EpsilonGreedy,
-    Fixed,
-    FixedWeights,
-    Flat,
-    FrontIdentification,
-    MOGRO,
-    Learned,
-    ParetoFront,
-    RandomArm,
-    RandomChebyshev,
-    RandomHypervolume,
-    RandomWeights,
-    RoundRobin,
-    ThompsonSampling,
-    UCB,
-    Uniform,
-    WeakestDirection,
+FORMAT = 6
+BUILT_IN: tuple[type[Any], ...] = tuple(
+    kind
+    for module in (exploration, policies, priors, scalarization, selection)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind)
 )
 
 

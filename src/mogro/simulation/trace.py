@@ -16,7 +16,7 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
-_FORMAT = 3
+_FORMAT = 4
 _SETTINGS = ("offered", "seed", "measures", "versions")  # all else are arrays
 REGRETS = ("effective_regret", "pareto_regret")
 

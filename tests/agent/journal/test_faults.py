@@ -214,15 +214,15 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
-    query(shop, "UPDATE mogro_agents SET version = 5")
-    with pytest.raises(NewerJournal, match=r": of version 5, known here is 4"):
+    query(shop, "UPDATE mogro_agents SET version = 6")
+    with pytest.raises(NewerJournal, match=r": its format is version 6; this mogro reads 5 only"):
         mogro.Agent.open(shop)
 
 
 def test_an_older_journal(shop: str) -> None:
     opened(shop).close()
     query(shop, "UPDATE mogro_agents SET version = 1")
-    with pytest.raises(JournalError, match=r": of version 1, which is no longer read, only 4"):
+    with pytest.raises(JournalError, match=r": its format is version 1; this mogro reads 5 only"):
         mogro.Agent.open(shop)
 
 

@@ -156,18 +156,16 @@ def test_others_read_and_write_snapshots_meanwhile(
             monkeypatch.setattr(queue, "last_state", slowly)
             other._store._state_is_valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
-            write = Snapshots.write_block
+            write = Snapshots.write_draft
 
-            def and_another(self: Snapshots, *about: Any) -> None:
-                write(self, *about)
-                draft = (1, about[-1])
-                if about[-1] > 0:  # the position of the snapshot itself
-                    return
+            def and_another(self: Snapshots, *about: Any) -> int:
+                draft = write(self, *about)
                 assert draft in self._journal.unused_parts()
                 assert draft not in self._journal.unused_parts(draft_age=1)
                 self._journal.drop_parts([draft])
+                return draft
 
-            monkeypatch.setattr(Snapshots, "write_block", and_another)
+            monkeypatch.setattr(Snapshots, "write_draft", and_another)
             agent.void(void)
         expected = relived(agent.config, without(events, void), tmp_path / "c")
         assert saved(other, tmp_path / "b") == expected

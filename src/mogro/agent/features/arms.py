@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,51 +34,47 @@ _EXPECTED = (
 )
 
 
+@dataclass(eq=False)
 class ArmSet:
     """Eligible arms on offer, as a policy sees them; nobody changes them any more.
 
     Attributes
     ----------
+    all_ids, all_features
+        Ids of all arms, also of those that are not eligible, and their features as callers gave
+        them, (N, A).
     view
         How a policy and the learner see them.
     version
         The catalogue they come from, if they do.
     rows
-        Which of all arms they are, (K,); None for all.
+        Which of all arms are eligible, (K,); None for all.
+    all_records
+        The records that the features were computed from, if they were.
+    more_columns
+        Columns (N, ...) that a policy sees beside the features, if there are some.
     """
 
-    def __init__(
-        self,
-        ids: Sequence[str],
-        raw: FloatArray,
-        view: FeaturesInContext,
-        *,
-        version: CatalogueVersion | None = None,
-        rows: IntArray | None = None,
-        records: Sequence[Record] | None = None,
-        columns: FloatArray | None = None,
-    ) -> None:
-        self._ids = ids  # of all arms, also of those that are not eligible
-        self._raw = raw  # their features
-        self._records = records  # that these were computed from, if they were
-        self._columns = columns  # that a policy sees beside them
-        self.view = view
-        self.version = version
-        self.rows = rows
+    all_ids: Sequence[str]
+    all_features: FloatArray
+    view: FeaturesInContext
+    version: CatalogueVersion | None = None
+    rows: IntArray | None = None
+    all_records: Sequence[Record] | None = None
+    more_columns: FloatArray | None = None
 
     def __len__(self) -> int:
-        return len(self._ids) if self.rows is None else len(self.rows)
+        return len(self.all_ids) if self.rows is None else len(self.rows)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The ids, K of them."""
-        if self.rows is None:
-            return tuple(self._ids)
-        return tuple(self._ids[row] for row in self.rows.tolist())
+        ids = self.all_ids
+        return tuple(ids if self.rows is None else [ids[row] for row in self.rows.tolist()])
 
     def id(self, index: int) -> str:
         """Return the id of one arm."""
-        return self._ids[self._row(index)]
+        return self.all_ids[self._row(index)]
 
     @cached_property
     def features(self) -> FloatArray:
@@ -85,22 +82,20 @@ class ArmSet:
         if self.version is not None and self.rows is None and not self.view.contextual:
             return self.version.with_constant
         features = self.view(self.raw)
-        if self._columns is not None:
+        if self.more_columns is not None:
             features = np.hstack(
-                [features, self._columns if self.rows is None else self._columns[self.rows]]
+                [features, self.more_columns if self.rows is None else self.more_columns[self.rows]]
             )
         features.flags.writeable = False
         return features
 
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        if self.version is None or self._columns is not None:
-            policy_features = self.features[index]
-        else:  # of a catalogue perhaps nobody has asked for all
-            policy_features = self.view(self._raw[self._row(index)])
-        if not self.view.contextual and self._columns is None:
+        raw = self.all_features[self._row(index)]  # of a catalogue perhaps nobody asked for all
+        policy_features = self.features[index] if self.version is None else self.view(raw)
+        if not self.view.contextual and self.more_columns is None:
             return policy_features, policy_features
-        return policy_features, self.view.products(self._raw[self._row(index)])
+        return policy_features, self.view.products(raw)
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -126,43 +121,45 @@ class ArmSet:
     @cached_property
     def eligible(self) -> BoolArray:
         """Which of all arms they are, a mask."""
-        mask = np.zeros(len(self._ids), dtype=np.bool_)
+        mask = np.zeros(len(self.all_ids), dtype=np.bool_)
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
     def has_same_arms(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
         """Tell whether all arms, also those that are not eligible, are these, seen so."""
-        if ids is not self._ids or view is not self.view:
+        if ids is not self.all_ids or view is not self.view:
             return False
         return bool(self._bytes == (raw if raw.flags.c_contiguous else raw.tobytes()))
 
     @cached_property
     def _bytes(self) -> bytearray:  # which, unlike bytes, compares with an array without a copy
-        return bytearray(self._raw.data)
+        return bytearray(self.all_features.data)
 
-    def to_offer(self) -> Offer:
-        """Return what is written down of all arms, also of those that are not eligible."""
+    @cached_property
+    def offer(self) -> Offer:
+        """What is written down of all arms, also of those that are not eligible."""
         version = self.version
         if version is not None:
-            version.offer = version.offer or make_offer(self._ids, self._raw)
+            version.offer = version.offer or make_offer(self.all_ids, self.all_features)
             return version.offer
-        records = None if self._records is None else [record_text(each) for each in self._records]
-        return make_offer(self._ids, self._raw, records)
+        records = self.all_records
+        texts = None if records is None else [record_text(record) for record in records]
+        return make_offer(self.all_ids, self.all_features, texts)
 
     def records(self, index: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """Return one arm and the context as plain records, if they were given as such."""
-        if self._records is None and self.view.record is None:
+        if self.all_records is None and self.view.record is None:
             return None, None
-        arm = None if self._records is None else record_text(self._records[self._row(index)])
+        arm = None if self.all_records is None else record_text(self.all_records[self._row(index)])
         return as_record(arm), as_record(self.view.record)
 
     @property
     def record_texts(self) -> list[str] | None:
         """The arms as records, K of them, as JSON, if they were given as such."""
-        if self._records is None:
+        if self.all_records is None:
             return None
-        rows = range(len(self._records)) if self.rows is None else self.rows.tolist()
-        return [record_text(self._records[row]) for row in rows]
+        rows = range(len(self.all_records)) if self.rows is None else self.rows.tolist()
+        return [record_text(self.all_records[row]) for row in rows]
 
     @property
     def context(self) -> FloatArray | None:
@@ -172,20 +169,16 @@ class ArmSet:
     @property
     def raw(self) -> FloatArray:
         """The features of the arms, (K, A)."""
-        return self._raw if self.rows is None else self._raw[self.rows]
+        return self.all_features if self.rows is None else self.all_features[self.rows]
 
     def subset(self, keep: BoolArray | slice) -> "ArmSet":
         """Return some of the arms, by a mask (K,) or a slice."""
-        rows = (np.arange(len(self._ids)) if self.rows is None else self.rows)[keep]
-        all_arms = self._ids, self._raw, self.view
-        return ArmSet(
-            *all_arms, version=self.version, rows=rows, records=self._records, columns=self._columns
-        )
+        rows = np.arange(len(self.all_ids)) if self.rows is None else self.rows
+        return replace(self, rows=rows[keep])
 
     def with_columns(self, make: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
         """Return the arms with columns (K, ...) more, by ids, that a policy sees."""
-        all_arms = self._ids, self._raw, self.view
-        return ArmSet(*all_arms, rows=self.rows, records=self._records, columns=make(self._ids))
+        return replace(self, version=None, more_columns=make(self.all_ids))
 
     def _row(self, index: int) -> int:
         return index if self.rows is None else int(self.rows[index])
@@ -235,7 +228,7 @@ class ArmReader:
         last_set = self._last
         if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
             return last_set
-        arm_set = ArmSet(ids, rows.astype(np.float64), view, records=records)
+        arm_set = ArmSet(ids, rows.astype(np.float64), view, all_records=records)
         _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
         if not view.contextual and records is None:
             self._last = arm_set

@@ -82,7 +82,7 @@ class PostgresJournal(Journal):
         self.connections = 0
         self._appended: list[Row] = []  # in this transaction; they go out with the commit
         self._last = 0  # position of the last event known here
-        self._ahead: list[Row] | None = None  # the events after it, read with the lock
+        self._prefetched: list[Row] | None = None  # the events after it, read with the lock
         try:
             parts = conninfo_to_dict(address)
         except psycopg.Error as error:
@@ -104,7 +104,7 @@ class PostgresJournal(Journal):
 
     def commit(self) -> None:
         """Let everything since :meth:`begin` reach the disk."""
-        insert, self._ahead = "", None
+        insert, self._prefetched = "", None
         if self._appended:  # one message for all: others wait for it
             values = ", ".join(
                 f"({self._agent}, {position}, decode('{event.hex()}', 'hex'), {checksum})"
@@ -120,7 +120,7 @@ class PostgresJournal(Journal):
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
-        self._ahead = None
+        self._prefetched = None
         if not self._connection.closed and not self._is_idle:
             self._execute("ROLLBACK")
 
@@ -184,7 +184,7 @@ class PostgresJournal(Journal):
             )
         try:
             rows = self._execute(message)
-            self._ahead = rows if self._agent else None
+            self._prefetched = rows if self._agent else None
         except JournalUnavailable as error:
             self.rollback()
             if isinstance(error.__cause__, errors.LockNotAvailable):
@@ -204,7 +204,7 @@ class PostgresJournal(Journal):
     def _rows(self, after: int, limit: int) -> list[Row]:
         if limit < ROWS:
             return super()._rows(after, limit)
-        rows, self._ahead = self._ahead, None
+        rows, self._prefetched = self._prefetched, None
         if rows is None or after != self._last:
             rows = super()._rows(after, limit)
         self._last = rows[-1][0] if rows else after

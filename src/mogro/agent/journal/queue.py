@@ -27,15 +27,13 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, JournalError
 from mogro.agent.events import Event, Reconfigured, Voided
 from mogro.agent.journal.replay import Voids, find_voids, last_state, replay, replay_all
-from mogro.agent.journal.snapshots import Snapshots, new_draft
-from mogro.agent.journal.tables import Journal, event_rows, find_mentions
+from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.tables import Journal, SnapshotIndex, event_rows, find_mentions
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
 
-_CAN_BE_VOID = (
-    *(events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired),
-)
+_VOIDABLE = events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired
 _PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
@@ -236,8 +234,8 @@ class CommitQueue:
         """Void an event; return False if somebody has voided another one meanwhile."""
         with self.view() as (_, reader):
             event = reader.event(position)
-            if not isinstance(event, _CAN_BE_VOID):
-                kinds = ", ".join(kind.__name__ for kind in _CAN_BE_VOID)
+            if not isinstance(event, _VOIDABLE):
+                kinds = ", ".join(kind.__name__ for kind in _VOIDABLE)
                 raise ValueError(
                     f"position: expected that of one of {kinds} in the journal, got {position}"
                     + ("" if event is None else f", {type(event).__name__}")
@@ -248,10 +246,11 @@ class CommitQueue:
                 raise ValueError(f"position: expected an event that is not void, got {position}")
             voids[position] = math.inf
             replay_all(state, reader, voids, position)
-        draft = new_draft(state.position)
+        draft = SnapshotIndex(state.position)
         for number in range(len(state.ledger.blocks)):
             with self._transaction():
-                self._snapshots.write_block(state.ledger, number, draft)
+                part = self._snapshots.write_draft(state.ledger, number, draft.position)
+            draft.blocks.append(part)
             time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._transaction():
             if find_voids(self._journal, state.position):
@@ -287,7 +286,7 @@ class CommitQueue:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _run_waiting_calls(self, own_call: PendingCall) -> None:
+    def _run_waiting_calls(self, leading_call: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
@@ -301,7 +300,7 @@ class CommitQueue:
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
             with self._turn:
-                unfinished = [call for call in calls if not call.done and call is not own_call]
+                unfinished = [call for call in calls if not call.done and call is not leading_call]
                 self._waiting.extendleft(reversed(unfinished))
             raise
 

@@ -14,12 +14,14 @@ import json
 import secrets
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mogro._validation import IntArray
-from mogro.agent.journal.tables import FIRST_DELETIONS, KEYS_PER_POSITION, Journal, SnapshotIndex
+from mogro.agent.journal.tables import Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
@@ -28,15 +30,6 @@ _PIECE = 1 << 18  # bytes of the head
 _MAX_DELETED = 256  # events with one commit, at most
 _DRAFT_AGE = 100_000  # events after which nobody writes a draft any more
 _MAX_LISTED = 4096  # events to be deleted in one part
-
-
-def new_draft(position: int) -> int:
-    """Return a key for blocks of a state that is not yet that of the journal.
-
-    It stands where others have a position, below 0 and nobody else's, and says the position of the
-    state, too: see :meth:`mogro.agent.journal.tables.Journal.unused_parts`.
-    """
-    return -(position * KEYS_PER_POSITION + 1 + secrets.randbelow(KEYS_PER_POSITION - 1))
 
 
 class Snapshots:
@@ -75,8 +68,8 @@ class Snapshots:
     def advance(self, state: State) -> None:
         """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
         if not self._position and state.position >= self._next:
-            last_started = self._journal.last_started()  # somebody else may have taken one
-            self._next = last_started + self._every
+            started = (at for part, at in self._journal.parts().items() if part > 0)
+            self._next = max(started, default=0) + self._every  # somebody else may write one
             if state.position >= self._next:
                 self.begin(state)
         self.step()
@@ -88,62 +81,73 @@ class Snapshots:
         for _ in range(min(count, len(self._steps))):
             self._steps.popleft()()
 
-    def write_block(self, ledger: Ledger, number: int, key: int) -> None:
-        """Write a block under the position of a snapshot, or the key of a draft."""
-        self._journal.write_part(number + 1, key, snapshot.encode_block(ledger, number))
+    def write_draft(self, ledger: Ledger, number: int, position: int) -> int:
+        """Write a block of a state that is not yet that of the journal, and return its part."""
+        part = -_new_part()
+        self._journal.write_part(part, position, snapshot.encode_block(ledger, number))
+        return part
 
-    def begin(self, state: State, draft: int | None = None) -> None:
+    def begin(self, state: State, draft: SnapshotIndex | None = None) -> None:
         """Begin a snapshot of a state; nothing is written yet.
 
         Blocks that have not changed are those of the last one, or of a draft, as far as nobody has
         deleted them.
         """
-        last, frozen = self._journal.index(), state.freeze()
-        position, ledger, write = frozen.position, frozen.ledger, self._journal.write_part
-        last_position, block_keys = last.position, dict(enumerate(last.blocks))
-        if draft is not None:
-            last_position = -draft // KEYS_PER_POSITION
-            block_keys = {part - 1: draft for part in self._journal.parts_at(draft)}
+        last, stored, frozen = self._journal.index(), self._journal.parts(), state.freeze()
+        base, position, ledger = draft or last, frozen.position, frozen.ledger
         self._next, self._position, self._steps = position + self._every, position, deque()
         head = snapshot.encode_head(frozen)
-        pieces = [head[start : start + _PIECE] for start in range(0, len(head), _PIECE)]
-        for n, piece in enumerate(pieces, 1):
-            self._steps.append(partial(write, -n, position, piece))
+        pieces = (head[start : start + _PIECE] for start in range(0, len(head), _PIECE))
+        head_parts = [self._write_later(bytes, piece) for piece in pieces]
         blocks = []
         for number, changed in enumerate(ledger.versions):
-            if changed > last_position or not block_keys.get(number):
-                self._steps.append(partial(self.write_block, ledger, number, position))
-                block_keys[number] = position
-            blocks.append(block_keys[number])
+            part = base.blocks[number] if number < len(base.blocks) else 0
+            if changed > base.position or part not in stored:
+                part = self._write_later(snapshot.encode_block, ledger, number)
+            blocks.append(part)
+        deletions: list[int] = []
         deleted_until, released = last.deleted_until, state.ledger.released
         if released is not None:  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
             unneeded, deleted_until = _unneeded_events(frozen, deleted_until).tolist(), position - 1
-            for n, start in enumerate(range(0, len(unneeded), _MAX_LISTED)):
-                content = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
-                self._steps.append(partial(write, FIRST_DELETIONS - n, position, content))
-        self._steps.append(
-            partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted_until))
-        )
+            for start in range(0, len(unneeded), _MAX_LISTED):
+                listed = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
+                deletions.append(self._write_later(bytes, listed))
+        index = SnapshotIndex(position, head_parts, blocks, deletions, deleted_until)
+        self._steps.append(partial(self._finish, index))
+
+    def _write_later(self, encode: Callable[..., bytes], *arguments: Any) -> int:
+        """Let a step write a new part of the snapshot, and return its number."""
+        part, position = _new_part(), self._position
+        self._steps.append(lambda: self._journal.write_part(part, position, encode(*arguments)))
+        return part
 
     def _finish(self, index: SnapshotIndex) -> None:
         """Make the snapshot the current one, and begin to delete what it replaces."""
-        self._journal.write_index(index)
+        deletions = self._journal.index().deletions + index.deletions
+        self._journal.write_index(replace(index, deletions=deletions))
         self.cancel()
         for part in self._journal.unused_parts(draft_age=_DRAFT_AGE):
             self._steps.appendleft(partial(self._journal.drop_parts, [part]))
 
     def _delete_events(self) -> None:
         """Delete some events that the last snapshot stands for."""
-        deletion_list = self._journal.list_to_delete()
-        if deletion_list is not None:
-            part, position, events = deletion_list
+        index = self._journal.index()
+        for part in index.deletions[:1]:
+            events, deletions = json.loads(self._journal.part(part)), index.deletions[1:]
             self._journal.remove(events[:_MAX_DELETED])
-            self._journal.drop_parts([(part, position)])
-            if events[_MAX_DELETED:]:
-                remaining = json.dumps(events[_MAX_DELETED:]).encode()
-                self._journal.write_part(part, position, remaining)
+            self._journal.drop_parts([part])
+            if remaining := events[_MAX_DELETED:]:
+                deletions.append(_new_part())
+                content = json.dumps(remaining).encode()
+                self._journal.write_part(deletions[-1], index.position, content)
+            self._journal.write_index(replace(index, deletions=deletions))
             self._steps.append(self._delete_events)
+
+
+def _new_part() -> int:
+    """Return a number that no part has."""
+    return 1 + secrets.randbits(62)
 
 
 def _unneeded_events(state: State, deleted_until: int) -> IntArray:

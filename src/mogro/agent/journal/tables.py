@@ -8,14 +8,12 @@ Each table has rows for every agent in it::
 
 An event is written by :func:`mogro._codec.encode`; behind a decision comes what only a log needs of
 it. Positions have no gaps, but for events that have gone out; then a snapshot stands for them. The
-checksum is CRC-32 of the event's bytes, started with its position. Part 0 of a snapshot is the
-:class:`SnapshotIndex`, which says what counts; parts -1, -2 and so on are the head, cut into
-pieces; parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events that are to
-be deleted once a snapshot counts that stands for them.
+checksum is CRC-32 of the event's bytes, started with its position. Part 0 of the snapshots is the
+:class:`SnapshotIndex`, which says what counts. All other parts have numbers of their own that are
+never used again, those of drafts below 0.
 """
 
 import copy
-import itertools
 import json
 import re
 import zlib
@@ -31,17 +29,15 @@ from mogro.agent.events import KINDS, Decided, Event
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
-VERSION = 4  # of the tables, and of events and snapshots in them
+VERSION = 5  # of the tables, and of events and snapshots in them
 ROWS = 4096  # events read at a time
-FIRST_DELETIONS = -1_000_000  # parts from here on down list events
-KEYS_PER_POSITION = 1 << 20  # of drafts
 
 _TABLES = (
     "CREATE TABLE mogro_agents (number {serial} PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " version INTEGER NOT NULL, config TEXT NOT NULL)",
     "CREATE TABLE mogro_events (agent INTEGER NOT NULL, position BIGINT NOT NULL,"
     " event {bytes} NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (agent, position)) {clustered}",
-    "CREATE TABLE mogro_snapshots (agent INTEGER NOT NULL, part INTEGER NOT NULL,"
+    "CREATE TABLE mogro_snapshots (agent INTEGER NOT NULL, part BIGINT NOT NULL,"
     " position BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (agent, part, position))",
 )
 
@@ -54,24 +50,21 @@ class SnapshotIndex:
     ----------
     position
         Of the last event in it; 0 if there is none yet.
-    pieces
-        How many the head was cut into.
+    head
+        Parts that it was cut into.
     blocks
-        Where to find each: positions of the snapshots that wrote them; below 0, keys of drafts.
+        The part of each block of decisions; it may be that of an earlier snapshot, or of a draft.
+    deletions
+        Parts that list events which it stands for, and which are still to be deleted.
     deleted_until
         The position up to which all events that could go have gone, or are listed.
     """
 
     position: int = 0
-    pieces: int = 0
+    head: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
+    deletions: list[int] = field(default_factory=list)
     deleted_until: int = 0
-
-    @property
-    def parts(self) -> list[tuple[int, int]]:
-        """Part and position of everything in it: the head, then the blocks."""
-        head = [(-n, self.position) for n in range(1, self.pieces + 1)]
-        return head + list(enumerate(self.blocks, 1))
 
 
 class Journal(ABC):
@@ -187,11 +180,13 @@ class Journal(ABC):
         self._agent, version, text = agents[name]
         if version < VERSION:
             raise JournalError(
-                f"{self.path}: of version {version}, which is no longer read, only {VERSION}; "
-                "export its log with the mogro that wrote it, and let a new agent learn that"
+                f"{self.path}: its format is version {version}; this mogro reads {VERSION} only: "
+                "export its log with the mogro that wrote it, and let a new agent learn it"
             )
         if version > VERSION:
-            raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
+            raise NewerJournal(
+                f"{self.path}: its format is version {version}; this mogro reads {VERSION} only"
+            )
         try:
             self.config = dict(json.loads(text))
         except (ValueError, TypeError) as error:
@@ -267,60 +262,50 @@ class Journal(ABC):
 
     def index(self) -> SnapshotIndex:
         """Return what there is of the last snapshot that is whole."""
-        rows = self._parts("part = 0")
-        return SnapshotIndex(**json.loads(rows[0][2])) if rows else SnapshotIndex()
+        content = self.part(0)
+        return SnapshotIndex(**json.loads(content)) if content else SnapshotIndex()
+
+    def write_index(self, index: SnapshotIndex) -> None:
+        """Make a snapshot the current one, in place of the last."""
+        self.write_part(0, 0, json.dumps(asdict(index)).encode())
+
+    def part(self, part: int) -> bytes:
+        """Return a part of a snapshot; empty if there is none."""
+        rows = self._query(
+            "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?",
+            *(self._agent, part),
+        )
+        return rows[0][0] if rows else b""
+
+    def parts(self) -> dict[int, int]:
+        """Return the positions of all parts of snapshots, also of those that do not count."""
+        query = "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0"
+        return dict(self._query(query, self._agent))
 
     def write_part(self, part: int, position: int, content: bytes) -> None:
-        """Write a part of a snapshot at a position."""
+        """Write a part of a snapshot at a position; only the index is ever written again."""
         self._execute(
             "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)"
             " ON CONFLICT (agent, part, position) DO UPDATE SET content = excluded.content",
             *(self._agent, part, position, content),
         )
 
-    def drop_parts(self, parts: Iterable[tuple[int, int]]) -> None:
-        """Delete parts of snapshots at positions."""
+    def drop_parts(self, parts: Iterable[int]) -> None:
+        """Delete parts of snapshots."""
         self._execute_many(
-            "DELETE FROM mogro_snapshots WHERE agent = ? AND part = ? AND position = ?",
-            [(self._agent, *part) for part in parts],
+            "DELETE FROM mogro_snapshots WHERE agent = ? AND part = ?",
+            [(self._agent, part) for part in parts],
         )
 
-    def write_index(self, index: SnapshotIndex) -> None:
-        """Make a snapshot the current one, in place of the last."""
-        self.write_part(0, 0, json.dumps(asdict(index)).encode())
-
-    def unused_parts(self, draft_age: int = 0) -> set[tuple[int, int]]:
-        """Return parts of earlier snapshots that the last one, or another to come, does not use.
+    def unused_parts(self, draft_age: int = 0) -> set[int]:
+        """Return parts that the last snapshot, or another to come, does not use.
 
         Drafts of the last ``draft_age`` events are not among them: somebody may be writing them.
         """
         index = self.index()
-        versions = self._query(
-            "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0 AND part > ?"
-            " AND position <= ? AND (position > 0 OR position > ?)",
-            *(
-                self._agent,
-                FIRST_DELETIONS,
-                index.position,
-                -KEYS_PER_POSITION * (index.position + 1 - draft_age),
-            ),
-        )
-        return {(part, position) for part, position in versions} - set(index.parts)
-
-    def parts_at(self, position: int) -> set[int]:
-        """Return the parts of snapshots that are written under a position."""
-        rows = self._query(
-            "SELECT part FROM mogro_snapshots WHERE agent = ? AND position = ?",
-            *(self._agent, position),
-        )
-        return {part for (part,) in rows}
-
-    def list_to_delete(self) -> tuple[int, int, list[int]] | None:
-        """Return part, position and content of a list of events that can be deleted now."""
-        condition = f"part <= {FIRST_DELETIONS} AND position <= {self.index().position} LIMIT 1"
-        for part, position, content in self._parts(condition):
-            return part, position, json.loads(content)
-        return None
+        parts = self.parts().items()
+        old = {p for p, at in parts if at <= index.position - (draft_age if p < 0 else 0)}
+        return old.difference(index.head, index.blocks, index.deletions)
 
     def snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
         """Return the position of the last snapshot that is whole, its head, and its blocks.
@@ -329,26 +314,7 @@ class Journal(ABC):
         counts by then, some may be empty.
         """
         index = self.index()
-        contents = (self._content(*part) for part in index.parts)
-        head = b"".join(itertools.islice(contents, index.pieces))
-        return index.position, head, contents
-
-    def _content(self, part: int, position: int) -> bytes:
-        rows = self._parts(f"part = {part} AND position = {position}")
-        return rows[0][2] if rows else b""
-
-    def last_started(self) -> int:
-        """Return the position of the last snapshot that somebody has begun to write."""
-        ((position,),) = self._query(
-            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
-        )
-        return position or 0
-
-    def _parts(self, where: str) -> list[tuple[int, int, bytes]]:
-        return self._query(
-            f"SELECT part, position, content FROM mogro_snapshots WHERE agent = ? AND {where}",
-            self._agent,
-        )
+        return index.position, b"".join(map(self.part, index.head)), map(self.part, index.blocks)
 
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
