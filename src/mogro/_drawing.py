@@ -18,7 +18,10 @@ _DOTS = 30  # a line of fewer points shows them
 
 
 class Series(NamedTuple):
-    """A line of a drawing, with a band where its interval is known; or points, with a name each."""
+    """A line of a drawing, with a band where its interval is known; or points, with a name each.
+
+    Points may have intervals along both axes, (n, 2, 2). Faint ones show where many are.
+    """
 
     label: str
     x: FloatArray
@@ -26,12 +29,19 @@ class Series(NamedTuple):
     low: FloatArray | None = None
     high: FloatArray | None = None
     names: Sequence[str] = ()
+    intervals: FloatArray | None = None
+    faint: bool = False
 
 
 def draw(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
     """Draw lines with their bands, and points; return a figure."""
-    values = [part for line in series for part in (line.y, line.low, line.high) if part is not None]
-    frame = _Frame(np.concatenate([line.x for line in series]), np.concatenate(values))
+    across, up = [line.x for line in series], [line.y for line in series]
+    for line in series:
+        up += [part for part in (line.low, line.high) if part is not None]
+        if line.intervals is not None:
+            across.append(line.intervals[:, 0].ravel())
+            up.append(line.intervals[:, 1].ravel())
+    frame = _Frame(np.concatenate(across), np.concatenate(up))
     drawn, key = [*frame.x_axis(x), *frame.y_axis(y)], []
     for line, (index, colour) in zip(series, cycle(enumerate(_COLOURS)), strict=False):
         finite = np.isfinite(line.y)
@@ -45,7 +55,10 @@ def draw(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
             drawn.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         if line.names or finite.sum() < _DOTS:
             points = zip(line.x[finite], line.y[finite], line.names or repeat(""), strict=False)
-            drawn += [frame.dot(*point, colour) for point in points]
+            drawn += [frame.dot(*point, colour, faint=line.faint) for point in points]
+        if line.intervals is not None:
+            for point in zip(line.x, line.y, line.intervals, strict=True):
+                drawn.append(frame.cross(*point, colour))
         if line.label:
             key.append(f'<span><i class="colour{index}"></i>{text(line.label)}</span>')
     return (
@@ -72,10 +85,16 @@ class _Frame:
         corners = (self.place(a, b) for a, b in zip(x, y, strict=True))
         return "".join(f"{'L' if i else 'M'}{a:.1f} {b:.1f}" for i, (a, b) in enumerate(corners))
 
-    def dot(self, x: float, y: float, name: str, colour: str) -> str:
+    def dot(self, x: float, y: float, name: str, colour: str, *, faint: bool) -> str:
         a, b = self.place(x, y)
         title = f"<title>{text(name)}</title>" if name else ""
-        return f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}">{title}</circle>'
+        look = f'r="3" fill="{colour}"' + (' fill-opacity=".2"' if faint else "")
+        return f'<circle cx="{a:.1f}" cy="{b:.1f}" {look}>{title}</circle>'
+
+    def cross(self, x: float, y: float, intervals: FloatArray, colour: str) -> str:
+        """Draw the intervals of a point, (2, 2)."""
+        lines = self.path(intervals[0], [y, y]) + self.path([x, x], intervals[1])
+        return f'<path d="{lines}" stroke="{colour}" stroke-opacity=".5"/>'
 
     def x_axis(self, label: str) -> list[str]:
         middle = f'x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'

@@ -128,9 +128,12 @@ def test_two_hundred_arms_are_readable(tmp_path: Path) -> None:
             decision = agent.decide(names, features, id=f"visit {visit}")
             agent.reward(decision.id, {"click": rng.random(), "cost": rng.random()})
         agent.report(tmp_path / "agent.html")
+        on_front = len(agent.front(names, features).arms)
     page = (tmp_path / "agent.html").read_text()
     (figure,) = (part for part in page.split("<figure>") if "Arms on offer, as believed" in part)
     assert figure.count("<circle") == 200
+    assert figure.count('fill-opacity=".2"') == 200 - on_front  # of the others, where they are
+    assert figure.count('stroke-opacity=".5"') == on_front  # intervals of the front
     assert "best for some weights" in figure
     assert '<div class="scroll"' in page  # 200 rows in a window
     assert page.count('<td class="number">arm ') >= 200

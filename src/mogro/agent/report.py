@@ -193,16 +193,18 @@ def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
 
 
 def _draw_arms(estimates: Estimates, front: Front) -> str:
-    """Draw arms by two objectives."""
+    """Draw arms by two objectives: the front with intervals, of the others where they are."""
     if len(front.objectives) < 2:
         return ""
-    x, y = front.objectives[:2]
-    on_front = np.isin(estimates.arms, front.arms)
-    series = []
+    on_front, series = np.isin(estimates.arms, front.arms), []
     for label, mask in (("others", ~on_front), ("best for some weights", on_front)):
-        names, points = list(compress(estimates.arms, mask)), estimates.shown[mask]
-        series.append(Series(label, points[:, 0], points[:, 1], names=names))
-    return draw("Arms on offer, as believed", [each for each in series if each.names], x=x, y=y)
+        names, (x, y) = list(compress(estimates.arms, mask)), estimates.shown[mask, :2].T
+        others = mask is not on_front
+        intervals = None if others else estimates.intervals[mask, :2]
+        series.append(Series(label, x, y, names=names, intervals=intervals, faint=others))
+    x_label, y_label = front.objectives[:2]
+    caption = "Arms on offer, as believed; the best with 95 %"
+    return draw(caption, [each for each in series if each.names], x=x_label, y=y_label)
 
 
 def _certainty(front: Front) -> str:
