@@ -38,14 +38,13 @@ def _live(visits: list[str]) -> None:
     for id in visits:
         if id in rows:
             row = rows.pop(id)
-            index.remove(id, row)
+            index.remove(id)
             listed[row] = ""
         else:
             row = next((row for row, other in enumerate(listed) if not other), len(listed))
             listed[row:] = [id, *listed[row + 1 :]]
             index.add(id, row)
             rows[id] = row
-        assert len(index) == len(rows)
         assert [index.get(id) for id in visits] == [rows.get(id) for id in visits]
     for other in (RowIndex(listed), copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         assert [other.get(id) for id in visits] == [rows.get(id) for id in visits]

@@ -11,6 +11,7 @@ import heapq
 import math
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -38,8 +39,7 @@ _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 _LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
-_FIRST_SLOTS = 6  # as a power of two
-_RECENT = 1024  # ids in a dict beside the table of an index
+_RECENT = 1024  # ids in the dict of an index at least; of many, an eighth
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
@@ -47,21 +47,17 @@ _ROW = (1 << 32) - 1
 class RowIndex:
     """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
 
-    The last ones are in a dict. Others are in an open hash table of eight bytes a slot, a fourth of
-    what a dict takes: part of the hash, and the row. An entry stands at the place that its hash
-    says, or behind it, before the next gap.
+    The last ones are in a dict. Others are in a sorted array of eight bytes an id, a tenth of what
+    a dict takes: part of the hash, and the row. It is not told when an id goes: its row has another
+    one then, or none.
     """
 
     def __init__(self, ids: list[str]) -> None:
         self._ids = ids
-        self._recent: dict[str, int] = {}
-        self._absent: str | None = None  # the last id that was asked for in vain
-        hashes = np.fromiter(map(hash, ids), np.int64, len(ids)) & _TAG
-        rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, len(ids)))
-        self._fill((hashes[rows] << 32) | (rows + 1))
-
-    def __len__(self) -> int:
-        return self._held + len(self._recent)
+        held = [id for id in ids if id]
+        if len(set(held)) < len(held):
+            raise ValueError("ids: expected different ones")
+        self._sort()
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
@@ -74,71 +70,35 @@ class RowIndex:
         row = self._recent.get(id)
         if row is not None or id is self._absent:
             return row
-        tag, slots = hash(id) & _TAG, self._slots
-        slot = tag << 32 >> self._shift
-        while entry := slots[slot]:
-            if entry >> 32 == tag and self._ids[(entry & _ROW) - 1] == id:
-                return (entry & _ROW) - 1
-            slot += 1
+        tag, entries = hash(id) & _TAG, self._entries
+        place = bisect_left(entries, tag << 32)
+        while place < len(entries) and entries[place] >> 32 == tag:
+            row = entries[place] & _ROW
+            if self._ids[row] == id:
+                return row
+            place += 1
         self._absent = id
         return None
 
     def add(self, id: str, row: int) -> None:
-        """Note the row of an id that has none."""
+        """Note the row of an id that has none, and stands there."""
         self._recent[id], self._absent = row, None
-        if len(self._recent) > _RECENT:
-            self._settle()
+        if len(self._recent) > self._max_recent:
+            self._sort()
 
-    def remove(self, id: str, row: int) -> None:
-        """Forget the row of an id; what stands behind it moves up, as far as it may."""
-        if self._recent.pop(id, None) is not None:
-            return
-        slots, entry = self._slots, _entry(id, row)
-        slot = entry >> self._shift
-        while slots[slot] != entry:
-            slot += 1
-        gap = slot
-        while entry := slots[slot := slot + 1]:
-            if entry >> self._shift <= gap:
-                slots[gap], gap = entry, slot
-        slots[gap] = 0
-        self._held -= 1
+    def remove(self, id: str) -> None:
+        """Forget an id whose row is free from now on."""
+        self._recent.pop(id, None)
 
-    def _settle(self) -> None:
-        """Move the last ids into the table."""
-        entries = [_entry(id, row) for id, row in self._recent.items()]
-        self._recent = {}
-        if 3 * (self._held + len(entries)) > 2 << (63 - self._shift):
-            self._fill(np.concatenate([self._slots, np.array(entries)]))
-            return
-        slots = self._slots
-        for entry in entries:
-            slot = entry >> self._shift
-            while slots[slot]:
-                slot += 1
-            slots[slot] = entry
-            if slot + 1 == len(slots):  # there is always a gap at the end
-                slots.append(0)
-        self._held += len(entries)
-
-    def _fill(self, entries: IntArray) -> None:
-        """Begin anew with some entries (zeros are none), in a table half full at most."""
-        entries = np.sort(entries[entries > 0])
-        bits = max((2 * len(entries)).bit_length(), _FIRST_SLOTS)
-        self._held, self._shift = len(entries), 63 - bits
-        order = np.arange(len(entries))
-        filled = np.maximum.accumulate((entries >> self._shift) - order) + order
-        self._slots = array("q", [0]) * (max(1 << bits, int(filled.max(initial=0)) + 1) + 1)
-        np.frombuffer(self._slots, np.int64)[filled] = entries
-        tags = entries >> 32
-        alike = np.isin(tags, tags[1:][np.diff(tags) == 0])
-        ids = [self._ids[row] for row in ((entries[alike] & _ROW) - 1).tolist()]
-        if len(set(ids)) < len(ids):
-            raise ValueError("ids: expected different ones")
-
-
-def _entry(id: str, row: int) -> int:
-    return (hash(id) & _TAG) << 32 | (row + 1)
+    def _sort(self) -> None:
+        """Sort all ids into the array."""
+        ids, size = self._ids, len(self._ids)
+        rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, size))
+        tags = np.fromiter(map(hash, ids), np.int64, size)[rows] & _TAG
+        self._entries = array("q", np.sort(tags << 32 | rows).tobytes())
+        self._recent: dict[str, int] = {}
+        self._max_recent = max(_RECENT, size >> 3)
+        self._absent: str | None = None  # the last id that was asked for in vain
 
 
 class Ledger:
@@ -302,7 +262,7 @@ class Ledger:
         for column, empty in zip(block, self._empty, strict=True):
             if column.flags.writeable:
                 column[i] = empty
-        self.rows.remove(self.ids[row], row)
+        self.rows.remove(self.ids[row])
         self.held -= 1
         for texts in (self.ids, self.arms, *self._records):
             texts[row] = ""
@@ -427,7 +387,7 @@ class Ledger:
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
         self.rows = RowIndex(self.ids)
-        self.held = len(self.rows)
+        self.held = sum(map(bool, self.ids))
         completed, offer = self.column("completed"), self.column("offer")
         done = np.flatnonzero(completed >= 0)
         self._done = array("I", done[np.argsort(completed[done])].astype(np.uint32).tobytes())
