@@ -32,6 +32,7 @@ from mogro.agent.decision import (
 from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
+    Decided,
     Erased,
     Event,
     Expired,
@@ -451,7 +452,7 @@ class Agent:
         request = self._read(UncheckedRequest(*arguments), with_offer=False)
         with self._store.current():
             state, request = self._state, self._recheck(request, with_offer=False)
-            inputs = make_inputs(state, state.learner_at(request.time), request)
+            inputs = make_inputs(state, *state.at(request.time), request)
             return compute_propensities(inputs, state.config)
 
     def unknown_categories(self) -> dict[str, dict[str | int, int]]:
@@ -1228,10 +1229,8 @@ class Agent:
         try:
             return read(self._store.state.config, *arguments)
         except ValueError:
-            if not self._store.journaled:
-                raise
-        with self._store.current():
-            return read(self.config, *arguments)
+            with self._store.current():
+                return read(self.config, *arguments)
 
     def _decide(self, id: str | None, request: Request) -> Decision:
         """Make a decision, unless it is known."""
@@ -1318,6 +1317,8 @@ class Agent:
             raise result
         if self._on_event is not None:
             self._notify(event)
+        if type(event) is Decided and event.time is None:  # from which nothing is learned
+            return result
         learner = self._store.state.learner
         if learner.observed.due:
             self._commit(PriorLearned(learner.evidence()))

@@ -132,8 +132,8 @@ def observed_decision(
 ) -> Decision:
     """Return a decision that was made elsewhere."""
     number, id = (None, id) if id is not None else unused_id(state)
-    learner = state.learner_at(request.time)
-    inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
+    learner, _ = state.at(request.time)
+    inputs = make_inputs(state, learner, (), request, steered=False)
     choice = certain_choice(request.arms.ids.index(arm))
     event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
     chance = None if propensity is None else (propensity, 0.0)

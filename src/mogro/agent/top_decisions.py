@@ -34,7 +34,7 @@ def make_top_decisions(
     """Make decisions, each by what the ones before have put in flight, and say which are new."""
     if state.config.holdout:
         request, _ = assign_subject(state.config, id or unused_id(state)[1], request)
-    offered, learner, ledger = request.arms, state.learner_at(request.time), state.ledger
+    offered, ledger, (learner, accounts) = request.arms, state.ledger, state.at(request.time)
     indices = {arm: index for index, arm in enumerate(offered.ids)}
     available = np.ones(len(offered), dtype=np.bool_)
     for number in range(2, min(top, len(offered)) + 1) if id is not None else ():
@@ -42,7 +42,6 @@ def make_top_decisions(
         if row is not None and ledger.arms[row] in indices:
             available[indices[ledger.arms[row]]] = False
     decisions: list[tuple[Decision, bool]] = []
-    accounts = state.accounts_at(request.time)
     before, may_explore = 0, True
     for number in range(1, min(top, len(offered)) + 1):
         decision_id = id if number == 1 else f"{decisions[0][0].id}/{number}"
@@ -52,14 +51,8 @@ def make_top_decisions(
             arms = offered if available.all() else offered.subset(available)
             remaining = request._replace(arms=arms)
             try:
-                inputs = make_inputs(
-                    state,
-                    learner,
-                    remaining,
-                    before=before,
-                    may_explore=may_explore,
-                    accounts=accounts,
-                )
+                known = learner, accounts, remaining
+                inputs = make_inputs(state, *known, before=before, may_explore=may_explore)
             except InfeasibleConstraints:
                 if not decisions:
                     raise

@@ -189,12 +189,14 @@ class Ledger:
             + HOLDOUT * event.holdout
             + COUNTED * (event.priced is not None)
         )
-        start = made if event.active else math.inf
-        rare = {"time": made, "start": start, "offer": event.offered, "subject": event.subject}
-        for name, value in rare.items():
-            if value:  # a free row has zeros
-                self._column_to_write(row, name)[i] = value
-        self.add_reference(event.offered)
+        if made or not event.active:  # a free row has zeros
+            self._column_to_write(row, "time")[i] = made
+            self._column_to_write(row, "start")[i] = made if event.active else math.inf
+        if event.offered:
+            self._column_to_write(row, "offer")[i] = event.offered
+            self.add_reference(event.offered)
+        if event.subject is not None:
+            self._column_to_write(row, "subject")[i] = event.subject
         return row
 
     def _column_to_write(self, row: int, name: str) -> Any:
@@ -375,10 +377,8 @@ class Ledger:
             for held_texts, new_texts in zip(held, texts, strict=False):
                 held_texts += [""] * missing + new_texts
             for start in range(0, len(part.number), self.block_size):
-                row, block = (
-                    len(self.blocks) << self._bits,
-                    empty_block(self.block_size, self.shape),
-                )
+                row = len(self.blocks) << self._bits
+                block = empty_block(self.block_size, self.shape)
                 self.blocks.append(block)
                 for name, column, whole in zip(Block._fields, block, part, strict=True):
                     values = whole[start : start + self.block_size]

@@ -70,7 +70,7 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
-        # For a time, with what closes until then: see learner_at.
+        # For a time, with what closes until then: see at.
         self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
@@ -113,38 +113,24 @@ class State:
         other.pending_by_arm = self.pending_by_arm.copy()
         return other
 
-    def learner_at(self, time: float | None) -> Learner:
-        """Return what will be known at a time, by an event of that time; nothing changes."""
+    def at(self, time: float | None) -> tuple[Learner, list[Account]]:
+        """Return learner and accounts as an event of a time will find them; nothing changes."""
         if time is None:
-            return self.learner
+            return self.learner, self.accounts
         now = max(time, self.time)
         closing = self._windows.closing(now, self.ledger, self.objective_set)
         if closing is None and not self.learner.decays_until(now):
-            return self.learner
-        learner = self.learner.copy()
+            return self.learner, self.accounts
+        learner, accounts = self.learner.copy(), self.accounts
         learner.advance(now)
         if closing is not None:
             learner.learn_closing(closing)
+            accounts = [account.copy() for account in accounts]
+            for row, states in closing.states.items() if accounts else ():
+                block, i = self.ledger.readable(row)
+                self._recount(block, i, self._amounts(block, i), accounts, states)
         self._prepared_learner = now, learner, closing
-        return learner
-
-    def accounts_at(self, time: float | None) -> list[Account]:
-        """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
-        preparation = self._prepared_learner
-        if (
-            not self.accounts
-            or time is None
-            or preparation is None
-            or preparation[0] != max(time, self.time)
-        ):
-            return self.accounts
-        accounts, closing = [account.copy() for account in self.accounts], preparation[2]
-        for row, states in closing.states.items() if closing is not None else ():
-            block, i = self.ledger.readable(row)
-            before, after = self._amounts(block, i), self._amounts(block, i, states)
-            if before:
-                _change_accounts(accounts, block.number.item(i), before, after)
-        return accounts
+        return learner, accounts
 
     def accounts_after(
         self, accounts: list[Account], event: events.Decided, before: int
@@ -209,7 +195,12 @@ class State:
         if row is None:
             return _unknown_decision(event.id)
         block, i = self.ledger.readable(row)
-        if self._has_all_rewards(event, block, i):
+        if (
+            self.objective_set.final_on_arrival
+            and event.values.keys() == self.objective_set.index.keys()
+            and not any(block.state[i].tolist())  # all are PENDING, which is 0
+            and block.start.item(i) < math.inf
+        ):  # all that a decision waits for, to be learned at once: most
             self._advance(event.time)
             return self._learn_all(event, row)
         conflict = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
@@ -226,29 +217,16 @@ class State:
         counters.late += outcome.late
         return outcome
 
-    def _has_all_rewards(self, event: events.Rewarded, block: Block, i: int) -> bool:
-        """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
-        return (
-            self.objective_set.final_on_arrival
-            and event.values.keys() == self.objective_set.index.keys()
-            and not any(block.state[i].tolist())  # all are PENDING, which is 0
-            and block.start.item(i) < math.inf
-        )
-
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         values = np.array([event.values[name] for name in objective_set.names])
-        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
-        before, block.state[i] = block.values[i].tolist(), LEARNED
+        amounts = self._amounts(block, i) if self.accounts else []
+        block.state[i] = LEARNED
         block.values[i] = values
-        if self.accounts and block.flags.item(i) & COUNTED:
-            given, spending = values.tolist(), self.config.spending
-            for index, guess in enumerate(spending.expected(block.estimates[i])):
-                m, sign = spending.indices[index], spending.signs[index]
-                old = (guess, True) if before[m] != before[m] else (sign * before[m], False)
-                self.accounts[index].change(number, old, (sign * given[m], False))
+        self._recount(block, i, amounts)
         y = (values - objective_set.offset) / objective_set.scale
+        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
@@ -516,11 +494,20 @@ class State:
                 amounts.append((guess, state == PENDING))
         return amounts
 
-    def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
-        """Count for the budgets what has become of a decision."""
+    def _recount(
+        self,
+        block: Block,
+        i: int,
+        before: list[SpentAmount | None],
+        accounts: Sequence[Account] | None = None,
+        states: list[int] | None = None,
+    ) -> None:
+        """Count for the budgets what has become of a decision: in accounts and states, or ours."""
         if before:
-            after = self._amounts(block, i)
-            _change_accounts(self.accounts, block.number.item(i), before, after)
+            pairs = zip(before, self._amounts(block, i, states), strict=True)
+            for account, (old, new) in zip(accounts or self.accounts, pairs, strict=True):
+                if old != new:
+                    account.change(block.number.item(i), old, new)
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -625,18 +612,6 @@ def new_learner(config: AgentConfig) -> Learner:
         explores=config.policy.exploration is not None,
         arm_effects=config.arm_effects,
     )
-
-
-def _change_accounts(
-    accounts: list[Account],
-    number: int,
-    before: list[SpentAmount | None],
-    after: list[SpentAmount | None],
-) -> None:
-    """Count in accounts what has become of a decision."""
-    for account, old, new in zip(accounts, before, after, strict=True):
-        if old != new:
-            account.change(number, old, new)
 
 
 def _unknown_decision(id: str) -> UnknownDecision:
