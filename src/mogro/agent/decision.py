@@ -258,13 +258,13 @@ def make_decision(
             return _baseline_decision(state, id, id_number, request, grouped)
     if inputs is None:
         inputs = make_inputs(state, *state.at(request.time), request)
-    arms = inputs.arms
+    arms, key = inputs.arms, _random_key(id, request)
     choice = choose(
         inputs.policy,
         arms.features if arms.version is None else arms,
         inputs.beliefs,
         step=inputs.step,
-        rng=_reused_generator(config.seed, _random_key(id, request)),
+        rng=_reused_generator(config.seed, key),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,

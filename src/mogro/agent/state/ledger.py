@@ -11,7 +11,6 @@ import heapq
 import math
 import sys
 from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -48,12 +47,14 @@ class RowIndex:
     """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
 
     The last ones are in a dict. Others are in a sorted array of eight bytes an id, a tenth of what
-    a dict takes: part of the hash, and the row. It is not told when an id goes: its row has another
-    one then, or none.
+    a dict takes: part of the hash, and the row; beside it stands where each range of hashes ends.
+    It is not told when an id goes: its row has another one then, or none.
     """
 
     def __init__(self, ids: list[str]) -> None:
         self._ids = ids
+        self._recent: dict[str, int] = {}
+        self._absent: str | None = None  # the last id that was asked for in vain
         held = [id for id in ids if id]
         if len(set(held)) < len(held):
             raise ValueError("ids: expected different ones")
@@ -71,12 +72,11 @@ class RowIndex:
         if row is not None or id is self._absent:
             return row
         tag, entries = hash(id) & _TAG, self._entries
-        place = bisect_left(entries, tag << 32)
-        while place < len(entries) and entries[place] >> 32 == tag:
-            row = entries[place] & _ROW
-            if self._ids[row] == id:
-                return row
-            place += 1
+        place = self._ends[tag >> self._shift]
+        while place and (entry := entries[place - 1]) >> 32 >= tag:
+            if entry >> 32 == tag and self._ids[entry & _ROW] == id:
+                return entry & _ROW
+            place -= 1
         self._absent = id
         return None
 
@@ -92,13 +92,18 @@ class RowIndex:
 
     def _sort(self) -> None:
         """Sort all ids into the array."""
-        ids, size = self._ids, len(self._ids)
-        rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, size))
-        tags = np.fromiter(map(hash, ids), np.int64, size)[rows] & _TAG
-        self._entries = array("q", np.sort(tags << 32 | rows).tobytes())
-        self._recent: dict[str, int] = {}
-        self._max_recent = max(_RECENT, size >> 3)
-        self._absent: str | None = None  # the last id that was asked for in vain
+        size = len(self._ids)
+        bits = max(size.bit_length() - 2, 0)
+        self._shift, self._entries = 31 - bits, array("q", bytes(8 * size))
+        entries = np.frombuffer(self._entries, np.int64)
+        entries[:] = np.fromiter(map(hash, self._ids), np.int64, size)
+        entries &= _TAG
+        ends = np.cumsum(np.bincount(entries >> self._shift, minlength=1 << bits))
+        self._ends = array("I", ends.astype(np.uint32).tobytes())
+        entries <<= 32
+        entries |= np.arange(size)
+        entries.sort()
+        self._recent, self._max_recent = {}, max(_RECENT, size >> 4)
 
 
 class Ledger:
@@ -156,7 +161,9 @@ class Ledger:
         if row >> self._bits == len(self.blocks):
             self.blocks.append(empty_block(self.block_size, self.shape))
             self.versions.append(self.position)
-        for texts in (self.ids, self.arms, *self._records):
+        self.ids.append("")
+        self.arms.append("")
+        for texts in self._records:
             texts.append("")
         return row
 
@@ -289,7 +296,7 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
-        block, i = self.writable(row)
+        block, i = self.readable(row)  # it has been written to just now
         block.completed[i] = self.completions
         self.completions += 1
         self._done.append(row)

@@ -82,7 +82,8 @@ class State:
         """
         self.ledger.position += 1
         result = self._apply[type(event)](self, event)
-        self.ledger.position -= isinstance(result, Exception)
+        if isinstance(result, Exception):
+            self.ledger.position -= 1
         return result
 
     @property
