@@ -70,7 +70,7 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read_snapshot, write_snapshot
 from mogro.agent.state.state import LockedState, State
-from mogro.agent.top_decisions import check_top_ids, make_top_decisions
+from mogro.agent.top_decisions import make_top_decisions
 from mogro.priors import Fixed
 
 T = TypeVar("T")
@@ -1247,7 +1247,6 @@ class Agent:
 
     def _decide_top(self, id: str | None, request: Request, top: int) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
-        check_top_ids(self._state, id, min(top, len(request.arms)))
         request = self._recheck(request)
         decisions = make_top_decisions(self._state, id, request, top)
         for decision, is_new in decisions:

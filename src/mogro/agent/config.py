@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from inspect import signature
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
@@ -241,8 +240,13 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
     if isinstance(policy, LinearPolicy):
         new_policy = policy
     elif callable(policy):
-        _check_signature(policy, size, objectives)
-        new_policy = policy(size, objectives)
+        try:
+            new_policy = policy(size, objectives)
+        except TypeError as error:
+            raise ValueError(
+                "policy: expected a function of two numbers, of features and of objectives, got "
+                f"{policy!r}: {error}"
+            ) from error
     else:
         raise ValueError(
             "policy: expected a function that makes a policy from the numbers of features and "
@@ -289,20 +293,6 @@ def learned_prior(features: FeatureMap) -> Learned:
     """Return a learned prior with the groups of features; the first is the constant, of none."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(features.groups), -1)}
     return Learned([numbers[name] for name in features.groups])
-
-
-def _check_signature(policy: MakePolicy, size: int, objectives: int) -> None:
-    try:
-        parameters = signature(policy)
-    except ValueError:  # it does not tell
-        return
-    try:
-        parameters.bind(size, objectives)
-    except TypeError as error:
-        raise ValueError(
-            "policy: expected a function of two numbers, of features and of objectives, got "
-            f"{policy!r}: {error}"
-        ) from error
 
 
 def _half_life(half_life: HalfLife | None, updates: float | None) -> HalfLife | None:

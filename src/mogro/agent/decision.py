@@ -187,13 +187,13 @@ class Decision:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        event, other_event = self._event, other._event
-        return (
-            (event.id, event.arm, self.time) == (other_event.id, other_event.arm, other.time)
-            and np.array_equal(event.estimates, other_event.estimates)
-            and (event.weights is None) == (other_event.weights is None)
-            and (event.weights is None or np.array_equal(event.weights, other_event.weights))  # type: ignore[arg-type]
-        )
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Return what makes it the same decision as another."""
+        weights = self._event.weights
+        choice = self.id, self.arm, self.time, self._event.estimates.tolist()
+        return *choice, None if weights is None else weights.tolist()
 
     def __hash__(self) -> int:
         return hash(self.id)

@@ -228,13 +228,8 @@ def context_of(event: Decided) -> dict[str, Any] | FloatArray | None:
 
 def stored_decision(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
     """Return a decision with what it was made of, as a journal holds it."""
-    evidence, policy = event.evidence, config.policy
+    evidence = event.evidence
     assert evidence is not None
     arms = offered_arms(evidence, offered, config.features.in_context(context_of(event)))
-    selection = policy.selection if evidence.selection is None else evidence.selection
-    share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
-    inputs = StoredInputs(
-        *(arms, evidence.theta, evidence.values, selection, evidence.step, share, evidence.prices)
-    )
     known = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
-    return Decision(event, config, inputs, known)
+    return Decision(event, config, StoredInputs(arms, evidence, config), known)
