@@ -29,6 +29,7 @@ from mogro.agent.decision import (
     make_decision,
     make_inputs,
 )
+from mogro.agent.decision_records import observed_decision
 from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
@@ -519,14 +520,10 @@ class Agent:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def work() -> Decision:
-            state, current = self._state, self._recheck(request)
-            values = read_rewards(state.config, reward_values, "rewards")
-            if id is not None and id in state.ledger.rows:
-                decision = decision_records.decision_from_ledger(state, id)
-            else:
-                decision = decision_records.observed_decision(state, id, current, arm, probability)
-                self._write_offer(current.offer)
-                self._commit(decision.event)
+            current = self._recheck(request)
+            values = read_rewards(self.config, reward_values, "rewards")
+            make = partial(observed_decision, arm=arm, propensity=probability)
+            decision = self._decide(id, current, make)
             if values:
                 self._commit(Rewarded(decision.id, values, current.time))
             return decision
@@ -1232,13 +1229,18 @@ class Agent:
             with self._store.current():
                 return read(self.config, *arguments)
 
-    def _decide(self, id: str | None, request: Request) -> Decision:
+    def _decide(
+        self,
+        id: str | None,
+        request: Request,
+        make: Callable[[State, str | None, Request], Decision] = make_decision,
+    ) -> Decision:
         """Make a decision, unless it is known."""
-        if id is not None and id in self._state.ledger.rows:
-            return decision_records.decision_from_ledger(self._state, id)
-        request = self._recheck(request)
         state = self._store.state
-        decision = make_decision(state, id, request)
+        if id is not None and id in state.ledger.rows:
+            return decision_records.decision_from_ledger(state, id)
+        request = self._recheck(request)
+        decision = make(state, id, request)
         if request.offer is not None:
             decision = decision_records.with_evidence(state, request, decision)
             self._write_offer(request.offer)

@@ -41,6 +41,8 @@ class ObjectiveSet:
         self.offsets = tuple(objective.offset for objective in objectives)
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
+        # Whether the units of the learner are those of the user.
+        self.plain = {*self.slopes} == {1.0} and {*self.offsets} == {0.0}
         self.windows = tuple(
             math.inf if objective.window is None else objective.window for objective in objectives
         )

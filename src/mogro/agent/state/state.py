@@ -226,7 +226,7 @@ class State:
         block.state[i] = LEARNED
         block.values[i] = values
         self._recount(block, i, amounts)
-        y = (values - objective_set.offset) / objective_set.scale
+        y = values if objective_set.plain else (values - objective_set.offset) / objective_set.scale
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
@@ -389,19 +389,15 @@ class State:
         old_set, objective_set = self.objective_set, config.objective_set
         indices, factors = moved_objectives(old_set, objective_set)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
+        held = ledger.gather(ledger.live())
         if relearn and self.counters.forgotten:
-            held = ledger.gather(ledger.live())
-            learner.observed = carry_over(
-                before, held, self.config, self.defaults, config, indices, factors
-            )
+            old = self.config, self.defaults
+            learner.observed = carry_over(before, held, *old, config, indices, factors)
         elif not relearn:
-            same = old_set.objectives == objective_set.objectives
-            learner.observed = (
-                before.observed if same else with_objectives(before.observed, indices, factors)
-            )
-        self.defaults = replaced_defaults(
-            ledger.gather(ledger.live()), self.defaults, old_set, objective_set
-        )
+            learner.observed = before.observed
+            if old_set.objectives != objective_set.objectives:
+                learner.observed = with_objectives(before.observed, indices, factors)
+        self.defaults = replaced_defaults(held, self.defaults, old_set, objective_set)
         self.config, self.objective_set = config, objective_set
         ledger.reshape(indices, factors, features, stamped=objective_set.stamped)
         block = ledger.gather(ledger.live())
