@@ -179,7 +179,7 @@ class Ledger:
             self._records[0][row] = "" if record is None else sys.intern(record_text(record))
             self._records[1][row] = "" if context is None else record_text(context)
         block, i = self.writable(row)
-        made = 0.0 if event.time is None else event.time
+        made = event.time or 0.0
         block.features[i] = event.features
         if event.weights is not None:
             block.weights[i] = event.weights
@@ -387,6 +387,8 @@ class Ledger:
                 row = len(self.blocks) << self._bits
                 block = empty_block(self.block_size, self.shape)
                 self.blocks.append(block)
+                column: Any
+                whole: Any
                 for name, column, whole in zip(Block._fields, block, part, strict=True):
                     values = whole[start : start + self.block_size]
                     if column.flags.writeable or values.any():
@@ -420,19 +422,19 @@ class Ledger:
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
         held += self.records(rows.tolist())
-        kept = np.array([m is not None for m in indices])
-        columns = [0 if m is None else m for m in indices]
         stamps = np.full((len(rows), len(indices) * stamped), -math.inf)
-        if stamped and old.stamps.size:
-            stamps = np.where(kept, old.stamps[:, columns], stamps)
-        drawn = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
+
+        def moved(column: Any, missing: Any) -> Any:
+            kept = [m is not None for m in indices]
+            return np.where(kept, column[:, [m or 0 for m in indices]], missing)
+
         new = old._replace(
             features=features,
-            weights=np.where(kept, old.weights[:, columns], drawn),
-            estimates=np.where(kept, factors * old.estimates[:, columns], 0.0),
-            values=np.where(kept, old.values[:, columns], math.nan),
-            stamps=stamps,
-            state=np.where(kept, old.state[:, columns], np.uint8(MISSING)),
+            weights=moved(old.weights, np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)),
+            estimates=moved(old.estimates, 0.0) * factors,
+            values=moved(old.values, math.nan),
+            stamps=moved(old.stamps, stamps) if stamped and old.stamps.size else stamps,
+            state=moved(old.state, np.uint8(MISSING)),
         )
         references = self.references
         self._begin((features.shape[1], len(indices), len(indices) * stamped))

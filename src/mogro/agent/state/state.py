@@ -142,21 +142,21 @@ class State:
         return copies
 
     def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
-        priced, time = event.priced, 0.0 if event.time is None else event.time
-        if priced is not None:
+        if event.priced is not None:
             expected = self.config.spending.expected(event.estimates)
             for index, account in enumerate(accounts):
-                account.decide(number, expected[index], priced, index, time)
+                account.decide(number, expected[index], event.priced, index, event.time or 0.0)
 
     def _decided(self, event: events.Decided) -> bool:
-        if event.id in self.ledger.rows:
+        if self.ledger.rows.get(event.id) is not None:
             return False
         self._advance(event.time)
-        number, made = self.counters.decisions, 0.0 if event.time is None else event.time
+        counters, made = self.counters, event.time or 0.0
+        number = counters.decisions
         row = self.ledger.store(event, number)
-        self.counters.decisions = number + 1
-        self.counters.explored += event.exploring
-        self.counters.observed += event.observed
+        counters.decisions = number + 1
+        counters.explored += event.exploring
+        counters.observed += event.observed
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
         end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
