@@ -450,9 +450,9 @@ class Agent:
         [0.0, 1.0]
         """
         arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments), with_offer=False)
+        request = self._read(UncheckedRequest(*arguments))
         with self._store.current():
-            state, request = self._state, self._recheck(request, with_offer=False)
+            state, request = self._state, self._recheck(request)
             inputs = make_inputs(state, *state.at(request.time), request)
             return compute_propensities(inputs, state.config)
 
@@ -547,7 +547,9 @@ class Agent:
         (True, False)
         """
         check_id(id)
-        event = Activated(id, read_time(now, self._clock, needed=self.config.windowed))
+        event = Activated(
+            id, read_time(now, self._clock, needed=self.config.objective_set.windowed)
+        )
         return bool(self._store.perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
@@ -573,7 +575,7 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self.config.windowed)
+        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
         event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
         outcome: Outcome = self._store.perform(self._commit_at, event, now)
         return outcome
@@ -1207,16 +1209,15 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, unchecked: UncheckedRequest, *, with_offer: bool = True) -> Request:
-        """Check a request; ``with_offer``: a journal, if there is one, will hold the arms."""
-        with_offer = with_offer and self._store.journaled
-        arguments = unchecked, self._arm_reader, self._clock, with_offer
+    def _read(self, unchecked: UncheckedRequest) -> Request:
+        """Check a request."""
+        arguments = unchecked, self._arm_reader, self._clock, self._store.journaled
         return self._by_latest_config(read_request, *arguments)
 
-    def _recheck(self, request: Request, *, with_offer: bool = True) -> Request:
+    def _recheck(self, request: Request) -> Request:
         """Check a request by the configuration of the moment, and its time by the state's."""
         if request.config is not self._store.state.config:
-            request = self._read(request.unchecked, with_offer=with_offer)
+            request = self._read(request.unchecked)
         if request.time is not None:
             self._check_step(request.time, request.unchecked.now)
         return request

@@ -120,7 +120,9 @@ class AgentConfig:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        Posterior(self.size, len(self.objective_set), prior=self.prior)  # it checks the prior
+        Posterior(
+            self.features.size, len(self.objective_set), prior=self.prior
+        )  # it checks the prior
         if self.arm_effects and not isinstance(self.prior, Learned):
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
@@ -139,26 +141,21 @@ class AgentConfig:
         return FeatureMap(self.arms, self.context, self.interactions)
 
     @cached_property
-    def size(self) -> int:
-        """The number of features that the learner sees."""
-        return self.features.size
-
-    @cached_property
     def types(self) -> tuple[type[Any], ...]:
         """Classes of the policy and its parts that are not mogro's own."""
         return tuple(foreign_types((self.policy, self.prior, self.baseline)))
-
-    @cached_property
-    def windowed(self) -> bool:
-        """Whether some objective has a window."""
-        return self.objective_set.shortest_window < math.inf
 
     @cached_property
     def timed(self) -> bool:
         """Whether decisions need a time."""
         decays_in_time = self.half_life is not None and self.half_life.time is not None
         budget_in_time = any(budget.within == "time" for budget in self.budgets)
-        return decays_in_time or self.windowed or self.max_age < math.inf or budget_in_time
+        return (
+            decays_in_time
+            or self.objective_set.windowed
+            or self.max_age < math.inf
+            or budget_in_time
+        )
 
     @cached_property
     def max_age(self) -> float:

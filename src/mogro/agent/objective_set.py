@@ -49,7 +49,7 @@ class ObjectiveSet:
         self.shortest_window = min(self.windows)  # the first window to close
         self.defaults = tuple(objective.default for objective in objectives)
         self.revise = tuple(objective.revise for objective in objectives)
-        self.stamped = self.shortest_window < math.inf  # whether the times of values are kept
+        self.windowed = self.shortest_window < math.inf  # then the times of values are kept
         # Learned when the window closes, not when a value comes.
         self.learned_at_close = tuple(
             objective.default is not None or objective.revise is not None

@@ -125,9 +125,9 @@ def read_request(
     unchecked: UncheckedRequest,
     arm_reader: ArmReader,
     clock: Clock | None,
-    with_offer: bool,
+    journaled: bool,
 ) -> Request:
-    """Check a choice that is asked for; ``with_offer``: a journal will hold its arms."""
+    """Check a choice that is asked for; ``journaled``: a journal will hold its arms."""
     activate, weights, subject = unchecked.activate, unchecked.weights, unchecked.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
@@ -143,7 +143,7 @@ def read_request(
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
-        arms.to_offer() if with_offer else None,
+        arms.to_offer() if journaled else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 

@@ -55,9 +55,8 @@ class State:
         self.config = config
         self.objective_set: ObjectiveSet = config.objective_set
         self.learner = new_learner(config)
-        self.ledger = Ledger(
-            config.size, len(self.objective_set), stamped=self.objective_set.stamped
-        )
+        sizes = config.features.size, len(self.objective_set)
+        self.ledger = Ledger(*sizes, stamped=self.objective_set.windowed)
         self.counters = Counters()
         self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
@@ -185,7 +184,7 @@ class State:
                 values[m] = value
             elif value is not None and value != self.objective_set.defaults[m]:
                 self.defaults[block.number.item(i), name] = value
-            if self.objective_set.stamped and name in event.times:
+            if self.objective_set.windowed and name in event.times:
                 block.stamps[i, m] = event.times[name]
             states.append(state)
         self._settle(row, states, values)
@@ -399,7 +398,7 @@ class State:
                 learner.observed = with_objectives(before.observed, indices, factors)
         self.defaults = replaced_defaults(held, self.defaults, old_set, objective_set)
         self.config, self.objective_set = config, objective_set
-        ledger.reshape(indices, factors, features, stamped=objective_set.stamped)
+        ledger.reshape(indices, factors, features, stamped=objective_set.windowed)
         block = ledger.gather(ledger.live())
         self.counters.missing += indices.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
@@ -602,7 +601,7 @@ class LockedState:
 def new_learner(config: AgentConfig) -> Learner:
     """Return a learner that knows nothing."""
     return Learner(
-        config.size,
+        config.features.size,
         config.objective_set.first_conditions,
         prior=config.prior,
         half_life=config.half_life,
