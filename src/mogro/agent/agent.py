@@ -547,9 +547,8 @@ class Agent:
         (True, False)
         """
         check_id(id)
-        event = Activated(
-            id, read_time(now, self._clock, needed=self.config.objective_set.windowed)
-        )
+        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
+        event = Activated(id, when)
         return bool(self._store.perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:

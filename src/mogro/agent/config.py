@@ -120,9 +120,7 @@ class AgentConfig:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        Posterior(
-            self.features.size, len(self.objective_set), prior=self.prior
-        )  # it checks the prior
+        Posterior(policy.dim, policy.objectives, prior=prior)  # it checks the prior
         if self.arm_effects and not isinstance(self.prior, Learned):
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
@@ -150,12 +148,8 @@ class AgentConfig:
         """Whether decisions need a time."""
         decays_in_time = self.half_life is not None and self.half_life.time is not None
         budget_in_time = any(budget.within == "time" for budget in self.budgets)
-        return (
-            decays_in_time
-            or self.objective_set.windowed
-            or self.max_age < math.inf
-            or budget_in_time
-        )
+        has_window = self.objective_set.windowed
+        return has_window or decays_in_time or budget_in_time or self.max_age < math.inf
 
     @cached_property
     def max_age(self) -> float:
