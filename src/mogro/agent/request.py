@@ -250,16 +250,17 @@ def read_rewards(
         raise ValueError(
             f"{argument}: expected a mapping of objective name to number, got {values!r}"
         ) from None
-    checked = {}
+    checked, index = {}, objective_set.index
+    offsets, limits = objective_set.offsets, objective_set.limits
     for name, raw_value in pairs:
-        m = objective_set.index.get(name)
+        m = index.get(name)
         if m is None:
             raise UnknownObjective(
                 f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
             )
         value = raw_value if type(raw_value) is float else _number(raw_value)
-        if not abs(value - objective_set.offsets[m]) <= objective_set.limits[m]:
-            bounded_number = f"a number up to {objective_set.limits[m]:g}"
+        if not abs(value - offsets[m]) <= limits[m]:
+            bounded_number = f"a number up to {limits[m]:g}"
             expected = bounded_number if math.isfinite(value) else "a finite number"
             raise BadReward(f"{argument}: expected {expected} for {name!r}, got {raw_value!r}")
         checked[name] = value

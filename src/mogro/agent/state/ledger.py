@@ -93,7 +93,7 @@ class RowIndex:
     def _sort(self) -> None:
         """Sort all ids into the array."""
         size = len(self._ids)
-        bits = max(size.bit_length() - 2, 0)
+        bits = max(size.bit_length() - 1, 0)
         self._shift, self._entries = 31 - bits, array("q", bytes(8 * size))
         entries = np.frombuffer(self._entries, np.int64)
         entries[:] = np.fromiter(map(hash, self._ids), np.int64, size)

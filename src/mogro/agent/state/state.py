@@ -220,7 +220,7 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        values = np.array([event.values[name] for name in objective_set.names])
+        values = np.array(list(map(event.values.__getitem__, objective_set.names)))
         amounts = self._amounts(block, i) if self.accounts else []
         block.state[i] = LEARNED
         block.values[i] = values
