@@ -21,7 +21,8 @@ class Alike(str):
         return (0, 1, 1 << 25, (1 << 31) - 1)[len(self) % 4]
 
 
-ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(min_size=1, max_size=3)
+# Texts that are equal have one hash, so none of both kinds is.
+ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(max_size=3).map("c".__add__)
 
 
 @given(st.lists(ids, max_size=200))
