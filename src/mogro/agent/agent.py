@@ -29,9 +29,11 @@ from mogro.agent.decision import (
     make_decision,
     make_inputs,
 )
+from mogro.agent.decision_records import observed_decision
 from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
+    Decided,
     Erased,
     Event,
     Expired,
@@ -69,7 +71,7 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read_snapshot, write_snapshot
 from mogro.agent.state.state import LockedState, State
-from mogro.agent.top_decisions import check_top_ids, make_top_decisions
+from mogro.agent.top_decisions import make_top_decisions
 from mogro.priors import Fixed
 
 T = TypeVar("T")
@@ -448,10 +450,10 @@ class Agent:
         [0.0, 1.0]
         """
         arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments), with_offer=False)
+        request = self._read(UncheckedRequest(*arguments))
         with self._store.current():
-            state, request = self._state, self._recheck(request, with_offer=False)
-            inputs = make_inputs(state, state.learner_at(request.time), request)
+            state, request = self._state, self._recheck(request)
+            inputs = make_inputs(state, *state.at(request.time), request)
             return compute_propensities(inputs, state.config)
 
     def unknown_categories(self) -> dict[str, dict[str | int, int]]:
@@ -518,14 +520,10 @@ class Agent:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def work() -> Decision:
-            state, current = self._state, self._recheck(request)
-            values = read_rewards(state.config, reward_values, "rewards")
-            if id is not None and id in state.ledger.rows:
-                decision = decision_records.decision_from_ledger(state, id)
-            else:
-                decision = decision_records.observed_decision(state, id, current, arm, probability)
-                self._write_offer(current.offer)
-                self._commit(decision.event)
+            current = self._recheck(request)
+            values = read_rewards(self.config, reward_values, "rewards")
+            make = partial(observed_decision, arm=arm, propensity=probability)
+            decision = self._decide(id, current, make)
             if values:
                 self._commit(Rewarded(decision.id, values, current.time))
             return decision
@@ -549,7 +547,8 @@ class Agent:
         (True, False)
         """
         check_id(id)
-        event = Activated(id, read_time(now, self._clock, needed=self.config.windowed))
+        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
+        event = Activated(id, when)
         return bool(self._store.perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
@@ -575,7 +574,7 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self.config.windowed)
+        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
         event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
         outcome: Outcome = self._store.perform(self._commit_at, event, now)
         return outcome
@@ -1206,16 +1205,15 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, unchecked: UncheckedRequest, *, with_offer: bool = True) -> Request:
-        """Check a request; ``with_offer``: a journal, if there is one, will hold the arms."""
-        with_offer = with_offer and self._store.journaled
-        arguments = unchecked, self._arm_reader, self._clock, with_offer
+    def _read(self, unchecked: UncheckedRequest) -> Request:
+        """Check a request."""
+        arguments = unchecked, self._arm_reader, self._clock, self._store.journaled
         return self._by_latest_config(read_request, *arguments)
 
-    def _recheck(self, request: Request, *, with_offer: bool = True) -> Request:
+    def _recheck(self, request: Request) -> Request:
         """Check a request by the configuration of the moment, and its time by the state's."""
         if request.config is not self._store.state.config:
-            request = self._read(request.unchecked, with_offer=with_offer)
+            request = self._read(request.unchecked)
         if request.time is not None:
             self._check_step(request.time, request.unchecked.now)
         return request
@@ -1225,18 +1223,21 @@ class Agent:
         try:
             return read(self._store.state.config, *arguments)
         except ValueError:
-            if not self._store.journaled:
-                raise
-        with self._store.current():
-            return read(self.config, *arguments)
+            with self._store.current():
+                return read(self.config, *arguments)
 
-    def _decide(self, id: str | None, request: Request) -> Decision:
+    def _decide(
+        self,
+        id: str | None,
+        request: Request,
+        make: Callable[[State, str | None, Request], Decision] = make_decision,
+    ) -> Decision:
         """Make a decision, unless it is known."""
-        if id is not None and id in self._state.ledger.rows:
-            return decision_records.decision_from_ledger(self._state, id)
-        request = self._recheck(request)
         state = self._store.state
-        decision = make_decision(state, id, request)
+        if id is not None and id in state.ledger.rows:
+            return decision_records.decision_from_ledger(state, id)
+        request = self._recheck(request)
+        decision = make(state, id, request)
         if request.offer is not None:
             decision = decision_records.with_evidence(state, request, decision)
             self._write_offer(request.offer)
@@ -1245,7 +1246,6 @@ class Agent:
 
     def _decide_top(self, id: str | None, request: Request, top: int) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
-        check_top_ids(self._state, id, min(top, len(request.arms)))
         request = self._recheck(request)
         decisions = make_top_decisions(self._state, id, request, top)
         for decision, is_new in decisions:
@@ -1315,6 +1315,8 @@ class Agent:
             raise result
         if self._on_event is not None:
             self._notify(event)
+        if type(event) is Decided and event.time is None:  # from which nothing is learned
+            return result
         learner = self._store.state.learner
         if learner.observed.due:
             self._commit(PriorLearned(learner.evidence()))

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from inspect import signature
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
@@ -121,7 +120,7 @@ class AgentConfig:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        Posterior(self.size, len(self.objective_set), prior=self.prior)  # it checks the prior
+        Posterior(policy.dim, policy.objectives, prior=prior)  # it checks the prior
         if self.arm_effects and not isinstance(self.prior, Learned):
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
@@ -140,26 +139,17 @@ class AgentConfig:
         return FeatureMap(self.arms, self.context, self.interactions)
 
     @cached_property
-    def size(self) -> int:
-        """The number of features that the learner sees."""
-        return self.features.size
-
-    @cached_property
     def types(self) -> tuple[type[Any], ...]:
         """Classes of the policy and its parts that are not mogro's own."""
         return tuple(foreign_types((self.policy, self.prior, self.baseline)))
-
-    @cached_property
-    def windowed(self) -> bool:
-        """Whether some objective has a window."""
-        return self.objective_set.shortest_window < math.inf
 
     @cached_property
     def timed(self) -> bool:
         """Whether decisions need a time."""
         decays_in_time = self.half_life is not None and self.half_life.time is not None
         budget_in_time = any(budget.within == "time" for budget in self.budgets)
-        return decays_in_time or self.windowed or self.max_age < math.inf or budget_in_time
+        has_window = self.objective_set.windowed
+        return has_window or decays_in_time or budget_in_time or self.max_age < math.inf
 
     @cached_property
     def max_age(self) -> float:
@@ -241,8 +231,13 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
     if isinstance(policy, LinearPolicy):
         new_policy = policy
     elif callable(policy):
-        _check_signature(policy, size, objectives)
-        new_policy = policy(size, objectives)
+        try:
+            new_policy = policy(size, objectives)
+        except TypeError as error:
+            raise ValueError(
+                "policy: expected a function of two numbers, of features and of objectives, got "
+                f"{policy!r}: {error}"
+            ) from error
     else:
         raise ValueError(
             "policy: expected a function that makes a policy from the numbers of features and "
@@ -289,20 +284,6 @@ def learned_prior(features: FeatureMap) -> Learned:
     """Return a learned prior with the groups of features; the first is the constant, of none."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(features.groups), -1)}
     return Learned([numbers[name] for name in features.groups])
-
-
-def _check_signature(policy: MakePolicy, size: int, objectives: int) -> None:
-    try:
-        parameters = signature(policy)
-    except ValueError:  # it does not tell
-        return
-    try:
-        parameters.bind(size, objectives)
-    except TypeError as error:
-        raise ValueError(
-            "policy: expected a function of two numbers, of features and of objectives, got "
-            f"{policy!r}: {error}"
-        ) from error
 
 
 def _half_life(half_life: HalfLife | None, updates: float | None) -> HalfLife | None:

@@ -189,13 +189,13 @@ class Decision:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        event, other_event = self._event, other._event
-        return (
-            (event.id, event.arm, self.time) == (other_event.id, other_event.arm, other.time)
-            and np.array_equal(event.estimates, other_event.estimates)
-            and (event.weights is None) == (other_event.weights is None)
-            and (event.weights is None or np.array_equal(event.weights, other_event.weights))  # type: ignore[arg-type]
-        )
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Return what makes it the same decision as another."""
+        weights = self._event.weights
+        choice = self.id, self.arm, self.time, self._event.estimates.tolist()
+        return *choice, None if weights is None else weights.tolist()
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -259,21 +259,20 @@ def make_decision(
         if held_out:
             return _baseline_decision(state, id, id_number, request, grouped)
     if inputs is None:
-        inputs = make_inputs(state, state.learner_at(request.time), request)
-    arms = inputs.arms
+        inputs = make_inputs(state, *state.at(request.time), request)
+    arms, key = inputs.arms, _random_key(id, request)
     choice = choose(
         inputs.policy,
         arms.features if arms.version is None else arms,
         inputs.beliefs,
         step=inputs.step,
-        rng=_reused_generator(config.seed, _random_key(id, request)),
+        rng=_reused_generator(config.seed, key),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
         prices=inputs.prices,
     )
-    priced = None if inputs.budget_terms is None else _budget_record(inputs, choice)
-    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped, priced=priced)
+    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped)
     return Decision(event, config, inputs)
 
 
@@ -285,7 +284,6 @@ def decision_event(
     choice: Choice,
     *,
     grouped: bool = False,
-    priced: Priced | None = None,
 ) -> Decided:
     """Return the event of a choice."""
     arms, index, uniform = inputs.arms, int(choice.arm), bool(choice.uniform)
@@ -306,7 +304,7 @@ def decision_event(
         subject=request.subject,
         record=record,
         context=context,
-        priced=priced,
+        priced=None if inputs.budget_terms is None else _budget_record(inputs, choice),
     )
 
 
@@ -332,8 +330,8 @@ def _baseline_decision(
     state: State, id: str, id_number: int | None, request: Request, grouped: bool
 ) -> Decision:
     """Serve the baseline: an arm that is named, or a uniform draw if it is not on offer."""
-    config, learner = state.config, state.learner_at(request.time)
-    inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
+    config = state.config
+    inputs = make_inputs(state, *state.at(request.time), request, steered=False)
     arms, baseline = inputs.arms, config.baseline
     if callable(baseline):
         baseline = baseline(arms.ids, arms.raw, arms.context)
@@ -343,29 +341,17 @@ def _baseline_decision(
     rng = decision_generator(config.seed, _random_key(id, request))
     index = int(rng.integers(len(arms))) if uniform else arms.ids.index(baseline)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[index]
-    priced = _baseline_budget_record(state, learner, inputs, index, request.time)
     choice = certain_choice(index, uniform=uniform)
-    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped, priced=priced)
+    event = decision_event(id, id_number, request, inputs, choice, grouped=grouped)
     event = event._replace(holdout=True)
     propensities = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, propensities), propensities)
 
 
-def _baseline_budget_record(
-    state: State, learner: Learner, inputs: DecisionInputs, index: int, time: float | None
-) -> Priced | None:
-    """Return what is written of budgets that had no say: what was spent counts."""
-    accounts, spending = state.accounts_at(time), state.config.spending
-    if not accounts:
-        return None
-    _, terms = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return terms._replace(affordable=None).record(index, None, inputs.step, steered=False)
-
-
 def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
     """Return what budgets had to do with a choice."""
     assert inputs.budget_terms is not None
-    steered = inputs.explore is None and not choice.uniform
+    steered = inputs.prices is not None and inputs.explore is None and not choice.uniform
     return inputs.budget_terms.record(int(choice.arm), choice.weights, inputs.step, steered=steered)
 
 
@@ -380,50 +366,43 @@ def unused_id(state: State) -> tuple[int, str]:
 def make_inputs(
     state: State,
     learner: Learner,
+    accounts: Sequence[Account],
     request: Request,
     *,
     before: int = 0,
     may_explore: bool = True,
-    accounts: Sequence[Account] | None = None,
+    steered: bool = True,
 ) -> DecisionInputs:
     """Find out from what to choose, and whether to explore.
 
     ``before`` decisions of the same group come first. Constraints bind once something was observed
-    of their objectives. Budgets, by accounts if not those of the state, leave the arms that they
-    have room for. Both bind decisions that explore, too.
+    of their objectives. Budgets leave the arms that they have room for. Both bind decisions that
+    explore, too. Decisions that are not ``steered``, because others make them, do not explore, and
+    budgets only count them.
     """
     config, arms, step = state.config, request.arms, state.counters.decisions + before
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
     arms, beliefs = learner.beliefs_about(arms, learned, state.pending_by_arm)
-    explore = terms = None
+    explore = terms = prices = None
     if request.constraints is not None and _constraints_are_informed(request, learner):
         feasible = request.constraints.are_met(arms.features, beliefs, config.objective_set)
         arms = arms if feasible.all() else arms.subset(feasible)
-    if accounts is None:
-        accounts = state.accounts_at(request.time)
     if accounts:
-        arms, terms = apply_budgets(config.spending, accounts, learner, arms, beliefs, request.time)
-    if may_explore and policy.explores:
+        time, all_arms = request.time, arms
+        arms, terms = apply_budgets(config.spending, accounts, learner, arms, beliefs, time)
+        prices = terms.prices
+        if not steered:
+            arms, terms, prices = all_arms, terms._replace(affordable=None), None
+    if steered and may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(
                 arms.features, beliefs, policy.threshold, step=step, cache=learner.cache
             )
         else:
             explore = _explore_in_context(policy, arms, beliefs, learned, step, learner.cache)
-    return DecisionInputs(
-        arms,
-        beliefs,
-        learned,
-        explore,
-        policy,
-        request.selection,
-        step,
-        config.epsilon,
-        terms,
-        None if terms is None else terms.prices,
-        request.constraints,
-    )
+    rule = explore, policy, request.selection, step, config.epsilon
+    return DecisionInputs(arms, beliefs, learned, *rule, terms, prices, request.constraints)
 
 
 def _constraints_are_informed(request: Request, learner: Learner) -> bool:

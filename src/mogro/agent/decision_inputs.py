@@ -7,6 +7,8 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.agent.affordable import BudgetTerms
+from mogro.agent.config import AgentConfig
+from mogro.agent.events import Evidence
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints
 from mogro.beliefs import Beliefs
@@ -84,42 +86,37 @@ class StoredInputs(NamedTuple):
 
     Attributes
     ----------
-    arms, selection, step, prices
+    arms
         As for :class:`DecisionInputs`.
-    theta
-        Estimates, (M, 1 + A), of arms in the context.
-    values
-        What arms were worth, (K, M), if not their estimates.
-    epsilon
-        Probability of a uniform draw, the policy's own included.
+    evidence
+        What was written with the decision.
+    config
+        Of the agent when it was made.
     """
 
     arms: ArmSet
-    theta: FloatArray
-    values: FloatArray | None
-    selection: Selection
-    step: int
-    epsilon: float
-    prices: FloatArray | None = None
+    evidence: Evidence
+    config: AgentConfig
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
+        evidence, policy = self.evidence, self.config.policy
         return probabilities_of_values(
-            self.estimates if self.values is None else self.values,
+            self.estimates if evidence.values is None else evidence.values,
             self.arms.features,
-            self.theta,
-            step=self.step,
+            evidence.theta,
+            step=evidence.step,
             rng=estimation_rng(rng),
-            selection=self.selection,
-            epsilon=self.epsilon,
-            prices=self.prices,
+            selection=policy.selection if evidence.selection is None else evidence.selection,
+            epsilon=1 - (1 - self.config.epsilon) * (1 - policy.epsilon),
+            prices=evidence.prices,
             chosen=chosen,
         )
 
     @property
     def estimates(self) -> FloatArray:
         """What the arms were expected to give, (K, M), as the learner sees it."""
-        return np.asarray(self.arms.features @ self.theta.T)
+        return np.asarray(self.arms.features @ self.evidence.theta.T)
 
 
 Inputs = DecisionInputs | StoredInputs

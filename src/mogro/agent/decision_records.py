@@ -6,6 +6,7 @@ whenever somebody asks, to the bit. Other probabilities (of exploration, of rand
 from more than a journal should hold, and are computed at once.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Set
 from typing import Any, Protocol
@@ -52,12 +53,7 @@ class Events(Protocol):
 
 
 def with_evidence(
-    state: State,
-    request: Request,
-    decision: Decision,
-    propensity: tuple[float, float] | None = None,
-    *,
-    before: int = 0,
+    state: State, request: Request, decision: Decision, *, before: int = 0
 ) -> Decision:
     """Return a decision with what a journal keeps of it; without a journal as it is.
 
@@ -68,10 +64,10 @@ def with_evidence(
     if offer is None:
         return decision
     assert isinstance(inputs, DecisionInputs)
-    event, values = decision.event, None
-    if event.holdout:
-        propensity = decision.propensity, 0.0
-    elif not event.observed:
+    event, values, propensity = decision.event, None, None
+    if event.holdout or event.observed:
+        propensity = decision.propensity, decision.propensity_error
+    else:
         follows, values = _is_reproducible(inputs, config)
         if not follows:
             chances = compute_propensities(inputs, config, event)
@@ -87,15 +83,14 @@ def with_evidence(
         step=inputs.step,
         theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
         values=values,
-        propensity=propensity,
+        propensity=None if propensity is None or math.isnan(propensity[0]) else propensity,
         prices=None if inputs.prices is None or config.arm_effects else inputs.prices.weights,
         allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
     )
     position = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offered=position)
-    known = propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     served = decision.propensities if event.holdout else None
-    return Decision(event, config, None if event.observed else inputs, known, served)
+    return Decision(event, config, None if event.observed else inputs, propensity, served)
 
 
 def _rows(arms: ArmSet) -> IntArray | slice:
@@ -130,16 +125,14 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
 def observed_decision(
     state: State, id: str | None, request: Request, arm: str, propensity: float | None
 ) -> Decision:
-    """Return a decision that was made elsewhere."""
+    """Return a decision that was made elsewhere; with its inputs only if a journal wants them."""
     number, id = (None, id) if id is not None else unused_id(state)
-    learner = state.learner_at(request.time)
-    inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
+    learner, _ = state.at(request.time)
+    inputs = make_inputs(state, learner, (), request, steered=False)
     choice = certain_choice(request.arms.ids.index(arm))
     event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
-    chance = None if propensity is None else (propensity, 0.0)
-    if request.offer is None:
-        return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)
-    return with_evidence(state, request, Decision(event, state.config, inputs), chance)
+    stated = UNKNOWN_PROPENSITY if propensity is None else (propensity, 0.0)
+    return Decision(event, state.config, None if request.offer is None else inputs, stated)
 
 
 def find_row(state: State, id: str) -> int:
@@ -228,13 +221,8 @@ def context_of(event: Decided) -> dict[str, Any] | FloatArray | None:
 
 def stored_decision(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
     """Return a decision with what it was made of, as a journal holds it."""
-    evidence, policy = event.evidence, config.policy
+    evidence = event.evidence
     assert evidence is not None
     arms = offered_arms(evidence, offered, config.features.in_context(context_of(event)))
-    selection = policy.selection if evidence.selection is None else evidence.selection
-    share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
-    inputs = StoredInputs(
-        *(arms, evidence.theta, evidence.values, selection, evidence.step, share, evidence.prices)
-    )
     known = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
-    return Decision(event, config, inputs, known)
+    return Decision(event, config, StoredInputs(arms, evidence, config), known)

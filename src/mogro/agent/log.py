@@ -127,7 +127,7 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
     for m, name in enumerate(objective_set.names):
         columns[f"reward_{name}"] = pa.array(values[:, m], mask=np.isnan(values[:, m]))
         columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
-        times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
+        times = block.stamps[:, m] if objective_set.windowed else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     metadata: dict[str, Any] = {
         "version": VERSION,

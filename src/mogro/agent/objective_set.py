@@ -41,13 +41,15 @@ class ObjectiveSet:
         self.offsets = tuple(objective.offset for objective in objectives)
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
+        # Whether the units of the learner are those of the user.
+        self.plain = {*self.slopes} == {1.0} and {*self.offsets} == {0.0}
         self.windows = tuple(
             math.inf if objective.window is None else objective.window for objective in objectives
         )
         self.shortest_window = min(self.windows)  # the first window to close
         self.defaults = tuple(objective.default for objective in objectives)
         self.revise = tuple(objective.revise for objective in objectives)
-        self.stamped = self.shortest_window < math.inf  # whether the times of values are kept
+        self.windowed = self.shortest_window < math.inf  # then the times of values are kept
         # Learned when the window closes, not when a value comes.
         self.learned_at_close = tuple(
             objective.default is not None or objective.revise is not None

@@ -125,9 +125,9 @@ def read_request(
     unchecked: UncheckedRequest,
     arm_reader: ArmReader,
     clock: Clock | None,
-    with_offer: bool,
+    journaled: bool,
 ) -> Request:
-    """Check a choice that is asked for; ``with_offer``: a journal will hold its arms."""
+    """Check a choice that is asked for; ``journaled``: a journal will hold its arms."""
     activate, weights, subject = unchecked.activate, unchecked.weights, unchecked.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
@@ -143,7 +143,7 @@ def read_request(
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
-        arms.offer if with_offer else None,
+        arms.offer if journaled else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 
@@ -250,16 +250,17 @@ def read_rewards(
         raise ValueError(
             f"{argument}: expected a mapping of objective name to number, got {values!r}"
         ) from None
-    checked = {}
+    checked, index = {}, objective_set.index
+    offsets, limits = objective_set.offsets, objective_set.limits
     for name, raw_value in pairs:
-        m = objective_set.index.get(name)
+        m = index.get(name)
         if m is None:
             raise UnknownObjective(
                 f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
             )
         value = raw_value if type(raw_value) is float else _number(raw_value)
-        if not abs(value - objective_set.offsets[m]) <= objective_set.limits[m]:
-            bounded_number = f"a number up to {objective_set.limits[m]:g}"
+        if not abs(value - offsets[m]) <= limits[m]:
+            bounded_number = f"a number up to {limits[m]:g}"
             expected = bounded_number if math.isfinite(value) else "a finite number"
             raise BadReward(f"{argument}: expected {expected} for {name!r}, got {raw_value!r}")
         checked[name] = value

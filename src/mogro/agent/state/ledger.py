@@ -38,8 +38,7 @@ _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 _LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
-_FIRST_SLOTS = 6  # as a power of two
-_RECENT = 1024  # ids in a dict beside the table of an index
+_RECENT = 1024  # ids in the dict of an index at least; of many, an eighth
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
@@ -47,21 +46,19 @@ _ROW = (1 << 32) - 1
 class RowIndex:
     """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
 
-    The last ones are in a dict. Others are in an open hash table of eight bytes a slot, a fourth of
-    what a dict takes: part of the hash, and the row. An entry stands at the place that its hash
-    says, or behind it, before the next gap.
+    The last ones are in a dict. Others are in a sorted array of eight bytes an id, a tenth of what
+    a dict takes: part of the hash, and the row; beside it stands where each range of hashes ends.
+    It is not told when an id goes: its row has another one then, or none.
     """
 
     def __init__(self, ids: list[str]) -> None:
         self._ids = ids
         self._recent: dict[str, int] = {}
         self._absent: str | None = None  # the last id that was asked for in vain
-        hashes = np.fromiter(map(hash, ids), np.int64, len(ids)) & _TAG
-        rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, len(ids)))
-        self._fill((hashes[rows] << 32) | (rows + 1))
-
-    def __len__(self) -> int:
-        return self._held + len(self._recent)
+        held = [id for id in ids if id]
+        if len(set(held)) < len(held):
+            raise ValueError("ids: expected different ones")
+        self._sort()
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
@@ -74,71 +71,39 @@ class RowIndex:
         row = self._recent.get(id)
         if row is not None or id is self._absent:
             return row
-        tag, slots = hash(id) & _TAG, self._slots
-        slot = tag << 32 >> self._shift
-        while entry := slots[slot]:
-            if entry >> 32 == tag and self._ids[(entry & _ROW) - 1] == id:
-                return (entry & _ROW) - 1
-            slot += 1
+        tag, entries = hash(id) & _TAG, self._entries
+        place = self._ends[tag >> self._shift]
+        while place and (entry := entries[place - 1]) >> 32 >= tag:
+            if entry >> 32 == tag and self._ids[entry & _ROW] == id:
+                return entry & _ROW
+            place -= 1
         self._absent = id
         return None
 
     def add(self, id: str, row: int) -> None:
-        """Note the row of an id that has none."""
+        """Note the row of an id that has none, and stands there."""
         self._recent[id], self._absent = row, None
-        if len(self._recent) > _RECENT:
-            self._settle()
+        if len(self._recent) > self._max_recent:
+            self._sort()
 
-    def remove(self, id: str, row: int) -> None:
-        """Forget the row of an id; what stands behind it moves up, as far as it may."""
-        if self._recent.pop(id, None) is not None:
-            return
-        slots, entry = self._slots, _entry(id, row)
-        slot = entry >> self._shift
-        while slots[slot] != entry:
-            slot += 1
-        gap = slot
-        while entry := slots[slot := slot + 1]:
-            if entry >> self._shift <= gap:
-                slots[gap], gap = entry, slot
-        slots[gap] = 0
-        self._held -= 1
+    def remove(self, id: str) -> None:
+        """Forget an id whose row is free from now on."""
+        self._recent.pop(id, None)
 
-    def _settle(self) -> None:
-        """Move the last ids into the table."""
-        entries = [_entry(id, row) for id, row in self._recent.items()]
-        self._recent = {}
-        if 3 * (self._held + len(entries)) > 2 << (63 - self._shift):
-            self._fill(np.concatenate([self._slots, np.array(entries)]))
-            return
-        slots = self._slots
-        for entry in entries:
-            slot = entry >> self._shift
-            while slots[slot]:
-                slot += 1
-            slots[slot] = entry
-            if slot + 1 == len(slots):  # there is always a gap at the end
-                slots.append(0)
-        self._held += len(entries)
-
-    def _fill(self, entries: IntArray) -> None:
-        """Begin anew with some entries (zeros are none), in a table half full at most."""
-        entries = np.sort(entries[entries > 0])
-        bits = max((2 * len(entries)).bit_length(), _FIRST_SLOTS)
-        self._held, self._shift = len(entries), 63 - bits
-        order = np.arange(len(entries))
-        filled = np.maximum.accumulate((entries >> self._shift) - order) + order
-        self._slots = array("q", [0]) * (max(1 << bits, int(filled.max(initial=0)) + 1) + 1)
-        np.frombuffer(self._slots, np.int64)[filled] = entries
-        tags = entries >> 32
-        alike = np.isin(tags, tags[1:][np.diff(tags) == 0])
-        ids = [self._ids[row] for row in ((entries[alike] & _ROW) - 1).tolist()]
-        if len(set(ids)) < len(ids):
-            raise ValueError("ids: expected different ones")
-
-
-def _entry(id: str, row: int) -> int:
-    return (hash(id) & _TAG) << 32 | (row + 1)
+    def _sort(self) -> None:
+        """Sort all ids into the array."""
+        size = len(self._ids)
+        bits = max(size.bit_length() - 1, 0)
+        self._shift, self._entries = 31 - bits, array("q", bytes(8 * size))
+        entries = np.frombuffer(self._entries, np.int64)
+        entries[:] = np.fromiter(map(hash, self._ids), np.int64, size)
+        entries &= _TAG
+        ends = np.cumsum(np.bincount(entries >> self._shift, minlength=1 << bits))
+        self._ends = array("I", ends.astype(np.uint32).tobytes())
+        entries <<= 32
+        entries |= np.arange(size)
+        entries.sort()
+        self._recent, self._max_recent = {}, max(_RECENT, size >> 4)
 
 
 class Ledger:
@@ -196,7 +161,9 @@ class Ledger:
         if row >> self._bits == len(self.blocks):
             self.blocks.append(empty_block(self.block_size, self.shape))
             self.versions.append(self.position)
-        for texts in (self.ids, self.arms, *self._records):
+        self.ids.append("")
+        self.arms.append("")
+        for texts in self._records:
             texts.append("")
         return row
 
@@ -212,7 +179,7 @@ class Ledger:
             self._records[0][row] = "" if record is None else sys.intern(record_text(record))
             self._records[1][row] = "" if context is None else record_text(context)
         block, i = self.writable(row)
-        made = 0.0 if event.time is None else event.time
+        made = event.time or 0.0
         block.features[i] = event.features
         if event.weights is not None:
             block.weights[i] = event.weights
@@ -229,12 +196,14 @@ class Ledger:
             + HOLDOUT * event.holdout
             + COUNTED * (event.priced is not None)
         )
-        start = made if event.active else math.inf
-        rare = {"time": made, "start": start, "offer": event.offered, "subject": event.subject}
-        for name, value in rare.items():
-            if value:  # a free row has zeros
-                self._column_to_write(row, name)[i] = value
-        self.add_reference(event.offered)
+        if made or not event.active:  # a free row has zeros
+            self._column_to_write(row, "time")[i] = made
+            self._column_to_write(row, "start")[i] = made if event.active else math.inf
+        if event.offered:
+            self._column_to_write(row, "offer")[i] = event.offered
+            self.add_reference(event.offered)
+        if event.subject is not None:
+            self._column_to_write(row, "subject")[i] = event.subject
         return row
 
     def _column_to_write(self, row: int, name: str) -> Any:
@@ -302,7 +271,7 @@ class Ledger:
         for column, empty in zip(block, self._empty, strict=True):
             if column.flags.writeable:
                 column[i] = empty
-        self.rows.remove(self.ids[row], row)
+        self.rows.remove(self.ids[row])
         self.held -= 1
         for texts in (self.ids, self.arms, *self._records):
             texts[row] = ""
@@ -327,7 +296,7 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
-        block, i = self.writable(row)
+        block, i = self.readable(row)  # it has been written to just now
         block.completed[i] = self.completions
         self.completions += 1
         self._done.append(row)
@@ -415,11 +384,11 @@ class Ledger:
             for held_texts, new_texts in zip(held, texts, strict=False):
                 held_texts += [""] * missing + new_texts
             for start in range(0, len(part.number), self.block_size):
-                row, block = (
-                    len(self.blocks) << self._bits,
-                    empty_block(self.block_size, self.shape),
-                )
+                row = len(self.blocks) << self._bits
+                block = empty_block(self.block_size, self.shape)
                 self.blocks.append(block)
+                column: Any
+                whole: Any
                 for name, column, whole in zip(Block._fields, block, part, strict=True):
                     values = whole[start : start + self.block_size]
                     if column.flags.writeable or values.any():
@@ -427,7 +396,7 @@ class Ledger:
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
         self.rows = RowIndex(self.ids)
-        self.held = len(self.rows)
+        self.held = sum(map(bool, self.ids))
         completed, offer = self.column("completed"), self.column("offer")
         done = np.flatnonzero(completed >= 0)
         self._done = array("I", done[np.argsort(completed[done])].astype(np.uint32).tobytes())
@@ -453,19 +422,19 @@ class Ledger:
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
         held += self.records(rows.tolist())
-        kept = np.array([m is not None for m in indices])
-        columns = [0 if m is None else m for m in indices]
         stamps = np.full((len(rows), len(indices) * stamped), -math.inf)
-        if stamped and old.stamps.size:
-            stamps = np.where(kept, old.stamps[:, columns], stamps)
-        drawn = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
+
+        def moved(column: Any, missing: Any) -> Any:
+            kept = [m is not None for m in indices]
+            return np.where(kept, column[:, [m or 0 for m in indices]], missing)
+
         new = old._replace(
             features=features,
-            weights=np.where(kept, old.weights[:, columns], drawn),
-            estimates=np.where(kept, factors * old.estimates[:, columns], 0.0),
-            values=np.where(kept, old.values[:, columns], math.nan),
-            stamps=stamps,
-            state=np.where(kept, old.state[:, columns], np.uint8(MISSING)),
+            weights=moved(old.weights, np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)),
+            estimates=moved(old.estimates, 0.0) * factors,
+            values=moved(old.values, math.nan),
+            stamps=moved(old.stamps, stamps) if stamped and old.stamps.size else stamps,
+            state=moved(old.state, np.uint8(MISSING)),
         )
         references = self.references
         self._begin((features.shape[1], len(indices), len(indices) * stamped))

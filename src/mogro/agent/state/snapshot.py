@@ -191,7 +191,7 @@ def _under(prefix: str, arrays: Arrays) -> dict[str, Any]:
 def _check_order(ledger: Ledger, decisions: int) -> None:
     """Refuse numbers of decisions, or of those completed, that could not have come about."""
     used = ledger.column("number") >= 0
-    if len(ledger.rows) != used.sum():
+    if len(ledger) != used.sum():
         raise ValueError("decisions do not match their ids")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
     for name, mask, limit in (("number", used, decisions), ("completed", done, ledger.completions)):

@@ -55,9 +55,8 @@ class State:
         self.config = config
         self.objective_set: ObjectiveSet = config.objective_set
         self.learner = new_learner(config)
-        self.ledger = Ledger(
-            config.size, len(self.objective_set), stamped=self.objective_set.stamped
-        )
+        sizes = config.features.size, len(self.objective_set)
+        self.ledger = Ledger(*sizes, stamped=self.objective_set.windowed)
         self.counters = Counters()
         self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
@@ -70,7 +69,7 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
-        # For a time, with what closes until then: see learner_at.
+        # For a time, with what closes until then: see at.
         self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
@@ -82,7 +81,8 @@ class State:
         """
         self.ledger.position += 1
         result = self._apply[type(event)](self, event)
-        self.ledger.position -= isinstance(result, Exception)
+        if isinstance(result, Exception):
+            self.ledger.position -= 1
         return result
 
     @property
@@ -113,38 +113,24 @@ class State:
         other.pending_by_arm = self.pending_by_arm.copy()
         return other
 
-    def learner_at(self, time: float | None) -> Learner:
-        """Return what will be known at a time, by an event of that time; nothing changes."""
+    def at(self, time: float | None) -> tuple[Learner, list[Account]]:
+        """Return learner and accounts as an event of a time will find them; nothing changes."""
         if time is None:
-            return self.learner
+            return self.learner, self.accounts
         now = max(time, self.time)
         closing = self._windows.closing(now, self.ledger, self.objective_set)
         if closing is None and not self.learner.decays_until(now):
-            return self.learner
-        learner = self.learner.copy()
+            return self.learner, self.accounts
+        learner, accounts = self.learner.copy(), self.accounts
         learner.advance(now)
         if closing is not None:
             learner.learn_closing(closing)
+            accounts = [account.copy() for account in accounts]
+            for row, states in closing.states.items() if accounts else ():
+                block, i = self.ledger.readable(row)
+                self._recount(block, i, self._amounts(block, i), accounts, states)
         self._prepared_learner = now, learner, closing
-        return learner
-
-    def accounts_at(self, time: float | None) -> list[Account]:
-        """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
-        preparation = self._prepared_learner
-        if (
-            not self.accounts
-            or time is None
-            or preparation is None
-            or preparation[0] != max(time, self.time)
-        ):
-            return self.accounts
-        accounts, closing = [account.copy() for account in self.accounts], preparation[2]
-        for row, states in closing.states.items() if closing is not None else ():
-            block, i = self.ledger.readable(row)
-            before, after = self._amounts(block, i), self._amounts(block, i, states)
-            if before:
-                _change_accounts(accounts, block.number.item(i), before, after)
-        return accounts
+        return learner, accounts
 
     def accounts_after(
         self, accounts: list[Account], event: events.Decided, before: int
@@ -155,21 +141,21 @@ class State:
         return copies
 
     def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
-        priced, time = event.priced, 0.0 if event.time is None else event.time
-        if priced is not None:
+        if event.priced is not None:
             expected = self.config.spending.expected(event.estimates)
             for index, account in enumerate(accounts):
-                account.decide(number, expected[index], priced, index, time)
+                account.decide(number, expected[index], event.priced, index, event.time or 0.0)
 
     def _decided(self, event: events.Decided) -> bool:
-        if event.id in self.ledger.rows:
+        if self.ledger.rows.get(event.id) is not None:
             return False
         self._advance(event.time)
-        number, made = self.counters.decisions, 0.0 if event.time is None else event.time
+        counters, made = self.counters, event.time or 0.0
+        number = counters.decisions
         row = self.ledger.store(event, number)
-        self.counters.decisions = number + 1
-        self.counters.explored += event.exploring
-        self.counters.observed += event.observed
+        counters.decisions = number + 1
+        counters.explored += event.exploring
+        counters.observed += event.observed
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
         end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
@@ -198,7 +184,7 @@ class State:
                 values[m] = value
             elif value is not None and value != self.objective_set.defaults[m]:
                 self.defaults[block.number.item(i), name] = value
-            if self.objective_set.stamped and name in event.times:
+            if self.objective_set.windowed and name in event.times:
                 block.stamps[i, m] = event.times[name]
             states.append(state)
         self._settle(row, states, values)
@@ -209,7 +195,12 @@ class State:
         if row is None:
             return _unknown_decision(event.id)
         block, i = self.ledger.readable(row)
-        if self._has_all_rewards(event, block, i):
+        if (
+            self.objective_set.final_on_arrival
+            and event.values.keys() == self.objective_set.index.keys()
+            and not any(block.state[i].tolist())  # all are PENDING, which is 0
+            and block.start.item(i) < math.inf
+        ):  # all that a decision waits for, to be learned at once: most
             self._advance(event.time)
             return self._learn_all(event, row)
         conflict = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
@@ -226,29 +217,16 @@ class State:
         counters.late += outcome.late
         return outcome
 
-    def _has_all_rewards(self, event: events.Rewarded, block: Block, i: int) -> bool:
-        """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
-        return (
-            self.objective_set.final_on_arrival
-            and event.values.keys() == self.objective_set.index.keys()
-            and not any(block.state[i].tolist())  # all are PENDING, which is 0
-            and block.start.item(i) < math.inf
-        )
-
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        values = np.array([event.values[name] for name in objective_set.names])
-        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
-        before, block.state[i] = block.values[i].tolist(), LEARNED
+        values = np.array(list(map(event.values.__getitem__, objective_set.names)))
+        amounts = self._amounts(block, i) if self.accounts else []
+        block.state[i] = LEARNED
         block.values[i] = values
-        if self.accounts and block.flags.item(i) & COUNTED:
-            given, spending = values.tolist(), self.config.spending
-            for index, guess in enumerate(spending.expected(block.estimates[i])):
-                m, sign = spending.indices[index], spending.signs[index]
-                old = (guess, True) if before[m] != before[m] else (sign * before[m], False)
-                self.accounts[index].change(number, old, (sign * given[m], False))
-        y = (values - objective_set.offset) / objective_set.scale
+        self._recount(block, i, amounts)
+        y = values if objective_set.plain else (values - objective_set.offset) / objective_set.scale
+        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
@@ -410,21 +388,17 @@ class State:
         old_set, objective_set = self.objective_set, config.objective_set
         indices, factors = moved_objectives(old_set, objective_set)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
+        held = ledger.gather(ledger.live())
         if relearn and self.counters.forgotten:
-            held = ledger.gather(ledger.live())
-            learner.observed = carry_over(
-                before, held, self.config, self.defaults, config, indices, factors
-            )
+            old = self.config, self.defaults
+            learner.observed = carry_over(before, held, *old, config, indices, factors)
         elif not relearn:
-            same = old_set.objectives == objective_set.objectives
-            learner.observed = (
-                before.observed if same else with_objectives(before.observed, indices, factors)
-            )
-        self.defaults = replaced_defaults(
-            ledger.gather(ledger.live()), self.defaults, old_set, objective_set
-        )
+            learner.observed = before.observed
+            if old_set.objectives != objective_set.objectives:
+                learner.observed = with_objectives(before.observed, indices, factors)
+        self.defaults = replaced_defaults(held, self.defaults, old_set, objective_set)
         self.config, self.objective_set = config, objective_set
-        ledger.reshape(indices, factors, features, stamped=objective_set.stamped)
+        ledger.reshape(indices, factors, features, stamped=objective_set.windowed)
         block = ledger.gather(ledger.live())
         self.counters.missing += indices.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
@@ -516,11 +490,20 @@ class State:
                 amounts.append((guess, state == PENDING))
         return amounts
 
-    def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
-        """Count for the budgets what has become of a decision."""
+    def _recount(
+        self,
+        block: Block,
+        i: int,
+        before: list[SpentAmount | None],
+        accounts: Sequence[Account] | None = None,
+        states: list[int] | None = None,
+    ) -> None:
+        """Count for the budgets what has become of a decision: in accounts and states, or ours."""
         if before:
-            after = self._amounts(block, i)
-            _change_accounts(self.accounts, block.number.item(i), before, after)
+            pairs = zip(before, self._amounts(block, i, states), strict=True)
+            for account, (old, new) in zip(accounts or self.accounts, pairs, strict=True):
+                if old != new:
+                    account.change(block.number.item(i), old, new)
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -618,25 +601,13 @@ class LockedState:
 def new_learner(config: AgentConfig) -> Learner:
     """Return a learner that knows nothing."""
     return Learner(
-        config.size,
+        config.features.size,
         config.objective_set.first_conditions,
         prior=config.prior,
         half_life=config.half_life,
         explores=config.policy.exploration is not None,
         arm_effects=config.arm_effects,
     )
-
-
-def _change_accounts(
-    accounts: list[Account],
-    number: int,
-    before: list[SpentAmount | None],
-    after: list[SpentAmount | None],
-) -> None:
-    """Count in accounts what has become of a decision."""
-    for account, old, new in zip(accounts, before, after, strict=True):
-        if old != new:
-            account.change(number, old, new)
 
 
 def _unknown_decision(id: str) -> UnknownDecision:
