@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._algebra import diagonals, outer_sums
+from mogro._algebra import diagonals, inverse_root, outer_sums
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
@@ -463,4 +463,5 @@ class ExpectedPosterior:
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (G, p, p)."""
-        return self._observed.root_with(self._pending.V[: len(self._counts)], self._counts)
+        V = self._observed.V + self._pending.V[: len(self._counts)]
+        return inverse_root(V, self._observed.prior_precision(diagonals(V), self.n))
