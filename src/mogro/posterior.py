@@ -13,7 +13,6 @@ every few hundred updates, and where the prior in force no longer fits the sums 
 lost digits.
 """
 
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +24,8 @@ from mogro._algebra import (
     dot,
     inverse_root,
     largest,
-    outer,
     outer_sums,
+    rank_one_update,
     rows_without_threads,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
@@ -37,7 +36,6 @@ _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _RENEW_AT = (1.5, 3, 6, 12, 24)  # updates a feature, besides
-_MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _FREE = 0.999  # observations left free: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
@@ -220,39 +218,22 @@ class Posterior:
         if weights is not None:
             z *= np.sqrt(weight)[..., None]
         self.n, self._recent = self.n + weight, (*self._recent, z)
-        d = self.dim
         if not self._complete:
-            self._set_new_precisions(z[..., :d])
-        solution = self._solution
-        alone = len(solution) == 1 == solution.ndim - 2  # then numbers take less time than arrays
-        if alone:
-            solution, z = solution[0], z[0]
-        x = z[..., :d]
+            self._set_new_precisions(z[..., : self.dim])
         if len(self._recent) == self._block:
             self._sums, self._recent = self.sums(), ()
+        x = z[..., : self.dim]
         if np.count_nonzero(x) < x.size:
             self._zeros = self._zeros + (x == 0) * np.asarray(weight)[..., None]
-        # Potter's update of a root of S, and theta's.
-        product = solution.dot(x) if alone else np.matvec(solution, x)
-        part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
-        errors -= z[..., d:]
-        gain = part.dot(solution[:d]) if alone else np.vecmat(part, solution[..., :d, :])  # S x
-        growth: Any = 1 + (float(dot(part, part)) if alone else dot(part, part)[..., None])
-        root = math.sqrt(growth) if alone else np.sqrt(growth)
-        gain /= growth + root
-        shares = errors / root
-        errors += shares
-        change = outer(product, gain)
-        np.subtract(solution, change, out=change)
-        self._solution = change[None] if alone else change
-        self._squares = self._squares + shares * shares
+        self._solution, squares, lost = rank_one_update(self._solution, z)
+        self._squares = self._squares + squares
         self._updates += 1
         if self._updates in self._schedule or self._updates % self._renew_every == 0:
             self.renew()
         elif self._updates % self._block == 0:
             self._renew_unfit()
-        elif (growth if alone else largest(growth)) > _MAX_SHRINKAGE:
-            self.renew(np.reshape(growth > _MAX_SHRINKAGE, self.n.shape))
+        elif lost is not None:
+            self.renew(lost)
 
     def learn(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None, *, decay: float = 1.0
