@@ -9,7 +9,9 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
 _MAX_WITHOUT_THREADS = 2**18
-_MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
+# An update that shrinks a variance by more leaves few digits in W: features are 8 times as large as
+# a flat prior supposes.
+_MAX_SHRINKAGE = 6.4e10
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
 _FEW = 32  # numbers of which Python finds the largest faster than NumPy
