@@ -9,8 +9,8 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
 _MAX_WITHOUT_THREADS = 2**18
-# An update that shrinks a variance by more leaves few digits in W: features are 8 times as large as
-# a flat prior supposes.
+# An update that shrinks a variance by more, for each feature, leaves few digits in W: features are
+# 8 times as large as a flat prior supposes.
 _MAX_SHRINKAGE = 6.4e10
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
@@ -73,7 +73,7 @@ def rank_one_update(
     shares = errors / root[..., None]
     errors += shares
     change = np.einsum("...i,...j->...ij", product, gain)  # of many, twice as fast as *
-    lost = growth > _MAX_SHRINKAGE if largest(growth) > _MAX_SHRINKAGE else None
+    lost = growth > _MAX_SHRINKAGE * d if largest(growth) > _MAX_SHRINKAGE * d else None
     return np.subtract(solution, change, out=change), shares * shares, lost
 
 
@@ -92,7 +92,7 @@ def _rank_one_update(
     shares = errors / root
     errors += shares
     change = product[:, None].dot(gain[None])
-    lost = np.ones(1, dtype=np.bool_) if growth > _MAX_SHRINKAGE else None
+    lost = np.ones(1, dtype=np.bool_) if growth > _MAX_SHRINKAGE * d else None
     return np.subtract(solution, change, out=change)[None], shares * shares, lost
 
 
