@@ -13,8 +13,8 @@ from mogro.priors import Fixed, Flat
 def test_a_flat_prior_is_a_billionth_of_a_mean_square() -> None:
     """And never below the rounding of the diagonal of V."""
     squares = np.array([1.0, 4.0, 1e-16])
-    np.testing.assert_allclose(Flat().precisions(squares, 10 * squares), 1e-9 * squares)
-    many = Flat().precisions(squares, 1e9 * squares)
+    np.testing.assert_allclose(Flat().precisions(10 * squares, np.array(10)), 1e-9 * squares)
+    many = Flat().precisions(1e9 * squares, np.array(1e9))
     assert (many >= 1e9 * squares * np.finfo(np.float64).eps).all()
     assert (many <= 1e9 * squares * 1e-14).all()
     assert (Posterior(3, 2).theta == 0).all()

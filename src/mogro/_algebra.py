@@ -1,12 +1,17 @@
 """Products of one learner or many, each with the bits it would have alone, on every processor."""
 
+import math
+
 import numpy as np
 
-from mogro._validation import FloatArray, IntArray, without_warnings
+from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
 _MAX_WITHOUT_THREADS = 2**18
+# An update that shrinks a variance by more, for each feature, leaves few digits in W: features are
+# 8 times as large as a flat prior supposes.
+_MAX_SHRINKAGE = 6.4e10
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
 _FEW = 32  # numbers of which Python finds the largest faster than NumPy
@@ -47,12 +52,48 @@ def _vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
     return np.asarray(np.vecmat(vectors, matrices))
 
 
-def outer(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
-    if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
-        product: FloatArray = left[:, None].dot(right[None])
-        return product
-    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # of many, twice as fast as *
+def rank_one_update(
+    solution: FloatArray, z: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray | None]:
+    """Learn observations z = (x, y), (..., d + m), by Potter's update of a root of S.
+
+    ``solution``, (..., d + m, d), is W above theta. Returned is what it becomes, by how much the
+    squares of residuals and the prior's penalty grow, (..., m), and where digits were lost, (...).
+    """
+    if len(solution) == 1 == solution.ndim - 2:
+        return _rank_one_update(solution[0], z[0])
+    d = solution.shape[-1]
+    product = np.matvec(solution, z[..., :d])
+    part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
+    errors -= z[..., d:]
+    gain = np.vecmat(part, solution[..., :d, :])  # S x
+    growth = 1 + dot(part, part)
+    root = np.sqrt(growth)
+    gain /= (growth + root)[..., None]
+    shares = errors / root[..., None]
+    errors += shares
+    change = np.einsum("...i,...j->...ij", product, gain)  # of many, twice as fast as *
+    lost = growth > _MAX_SHRINKAGE * d if largest(growth) > _MAX_SHRINKAGE * d else None
+    return np.subtract(solution, change, out=change), shares * shares, lost
+
+
+def _rank_one_update(
+    solution: FloatArray, z: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray | None]:
+    """Do the same for one learner: the same bits, by routines that are called faster."""
+    d = solution.shape[1]
+    product = solution.dot(z[:d])
+    part, errors = product[:d], product[d:]
+    errors -= z[d:]
+    gain = part.dot(solution[:d])
+    growth = 1 + float(dot(part, part))
+    root = math.sqrt(growth)
+    gain /= growth + root
+    shares = errors / root
+    errors += shares
+    change = product[:, None].dot(gain[None])
+    lost = np.ones(1, dtype=np.bool_) if growth > _MAX_SHRINKAGE * d else None
+    return np.subtract(solution, change, out=change)[None], shares * shares, lost
 
 
 def rows_without_threads(inner: int, columns: int) -> int:

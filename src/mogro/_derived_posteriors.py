@@ -22,10 +22,10 @@ def with_objectives(
     """
     known, d, batch = _apart(posterior), posterior.dim, posterior.batch
     other = _apart(Posterior(d, len(indices), prior=posterior.prior, batch=batch))
-    stated = other._mean.copy()
     new = [m for m, index in enumerate(indices) if index is not None]
     old = [index for index in indices if index is not None]
     before: Any = (slice(None),) * len(batch)
+    other._updates = posterior._updates
     for name in ARRAYS:
         array = getattr(other, name).copy()  # two of them may be one
         array[(*before, new)] = getattr(known, name)[(*before, old)]
@@ -34,10 +34,14 @@ def with_objectives(
     scales[:, d, 0] = factors
     other._sums *= scales * scales.mT
     other._solution *= scales
-    other._mean *= scales[:, d:]
     other._squares *= np.square(scales[:, d])
     if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
-        other._solve(other._sums, other.W, other._precision, stated)
+        before = other.copy()
+        before._mean = other._mean.copy()
+        before._mean[new] = known._mean[old]
+        before._mean *= scales[:, d:]
+        other.renew()
+        other.set_residual(before.residual(other._solution[..., d:, :]))
     return other
 
 
@@ -55,7 +59,7 @@ def with_features(posterior: Posterior, matrix: FloatArray, prior: Prior) -> Pos
     other.n, other._due = known.n, known.n
     other._sums, other._zeros = maps @ known._sums @ maps.T, np.where(several, 0.0, zeros)
     other.renew()
-    other._set_residual(known.residual((other.theta @ matrix)[..., None, :]))
+    other.set_residual(known.residual((other.theta @ matrix)[..., None, :]))
     return other
 
 

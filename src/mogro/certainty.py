@@ -144,11 +144,11 @@ def _is_one_hot(arms: FloatArray) -> BoolArray:
 
 def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     """Return estimates (..., M, d) and S = V^-1 (..., G, d, d) from the sums, without a prior."""
-    V, b, n = posterior.V, posterior.b, posterior.n[..., None]
+    V, b, n = posterior.V, posterior.b, posterior.n
     rows = b[..., None, :, :] if V.shape[-3] == 1 else b[..., :, None, :]
     diagonal = diagonals(V)
-    sizes = np.where(diagonal > 0, diagonal / np.where(n > 0, n, 1.0), 1.0)
-    W = inverse_root(V, Flat().precisions(sizes, diagonal))
+    squares = np.where(diagonal > 0, diagonal, np.maximum(n, 1.0)[..., None])
+    W = inverse_root(V, Flat().precisions(squares, n))
     return ((rows @ np.swapaxes(W, -1, -2)) @ W).reshape(b.shape), covariance(W)
 
 

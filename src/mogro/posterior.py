@@ -8,13 +8,11 @@
 
 S is kept as a root W, ``S = W' W``: it stays a root of something positive, and has digits for a
 variance of 1 beside one of 1e9. An observation changes W and theta by matrices of rank one; the
-sums get it with the next block. Every few hundred updates, and where the prior in force no longer
-fits the sums, W and theta are made anew from the sums. Whenever much was learned, and often at
-first, the mean of a flat prior is moved to the estimates: what is left of it is its square.
+sums get it with the next block. W and theta are made anew from the sums a few times at first, then
+every few hundred updates, and where the prior in force no longer fits the sums or an update has
+lost digits.
 """
 
-import math
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -26,27 +24,23 @@ from mogro._algebra import (
     dot,
     inverse_root,
     largest,
-    outer,
     outer_sums,
+    rank_one_update,
     rows_without_threads,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
-from mogro.priors import Fixed, Flat, Learned, Prior
+from mogro.priors import UNSEEN, Flat, Learned, Prior
 
 _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_REVIEW_GROWTH = 1024.0  # of det(V + Lambda), after which the prior is reviewed; or 2^d
-_CENTRE_AT = (1, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)  # updates a feature, besides
-_MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
-_MAX_FADING = 64.0, 1.5  # of a precision before it is made anew: a flat one, one that was learned
+_RENEW_AT = (1.5, 3, 6, 12, 24)  # updates a feature, besides
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _FREE = 0.999  # observations left free: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
-_UNSEEN = 1e-127  # a flat prior has a precision below for features never seen
-_RENEWED = ("_solution", "_squares", "_mean", "_precision", "_growth")
+_RENEWED = ("_solution", "_squares", "_precision")
 # What changes, with leading axes (*batch, G); never in place, so that all who have it may keep it.
 ARRAYS = ("n", "_sums", "_zeros", "_learned", "_due", *_RENEWED)
 
@@ -86,7 +80,6 @@ class Posterior:
         if not isinstance(prior, Prior):
             raise ValueError(f"prior: expected one of mogro.priors, got {prior!r}")
         self.prior, self.version = prior, 0  # the version rises when S may have grown
-        self._flat, self._complete = isinstance(prior, Flat), True
         self._groups = prior.members(d) if isinstance(prior, Learned) else None
         G, m = (1, M) if self._groups is None else (M, 1)
         lead = (*self.batch, G)
@@ -94,19 +87,15 @@ class Posterior:
         self._sums: FloatArray = np.zeros((*lead, d + m, d + m))  # of z z', z = (x, y), but for
         self._recent: tuple[FloatArray, ...] = ()  # the last observations z
         self._zeros: FloatArray = np.zeros((*lead, d))  # weight of those in which a feature is zero
-        mean = prior.means(M, d) if isinstance(prior, Fixed) else 0.0
-        self._mean: FloatArray = np.zeros((*lead, m, d)) + mean  # of the prior, in force
-        W = np.zeros((*lead, d, d))
-        self._solution: FloatArray = np.concatenate((W, self._mean), axis=-2)  # W above theta
+        self._solution: FloatArray = np.zeros((*lead, d + m, d))  # W above theta
         self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
-        self._precision: FloatArray = np.ones((*lead, d))  # Lambda, in force
-        self._growth: FloatArray = np.ones((*lead, 1))  # of det(V + Lambda) since it was reviewed
+        self._precision: FloatArray = np.zeros((*lead, d))  # Lambda, in force
         self._learned: FloatArray = np.full((*lead, d), _evidence.START)  # Lambda, if it is learned
         self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # n at which it is learned anew
+        self._mean: FloatArray = prior.means(M, d).reshape(G, m, d)  # of the prior
         self._updates, self._block = 0, min(_BLOCK, rows_without_threads(d + m, d + m))
-        self._review_growth = min(_REVIEW_GROWTH, 2.0**d)
         self._renew_every = max(_RENEW_EVERY, 2 * d)
-        self._centre_at = {int(d * each) for each in _CENTRE_AT} if self._flat else set()
+        self._schedule = {int(d * each) for each in _RENEW_AT}
         self.renew()
 
     # What is known
@@ -129,7 +118,7 @@ class Posterior:
     @property
     def y2(self) -> FloatArray:
         """Sum of y^2, (*batch, M)."""
-        return self._by_objective(self._diagonal()[..., self.dim :])
+        return self._by_objective(diagonals(self.sums())[..., self.dim :])
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
@@ -170,16 +159,15 @@ class Posterior:
         """
         n, d = self.n[..., None], self.dim
         if self._groups is None:
-            penalty = self._penalty(self._solution[..., d:, :] - self._mean)
-            free, errors = self.free[..., None], np.maximum(self._squares - penalty, 0)
+            free, errors = self.free[..., None], np.maximum(self._squares - self._penalty(), 0)
         else:
-            free = n - np.count_nonzero(self._groups < 0)
-            sizes = self._diagonal()[..., :d] / np.maximum(self.uses, _TINY) * (self._groups >= 0)
+            free, squares = n - np.count_nonzero(self._groups < 0), diagonals(self.sums())[..., :d]
+            sizes = squares / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
             errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * free)
         noise = errors / np.maximum(free, _FREE)
         if (free <= _FREE).any():
-            usual = (self._diagonal()[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+            usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
             noise = np.where(free > _FREE, noise, usual)
         return self._by_objective(noise)
 
@@ -187,11 +175,6 @@ class Posterior:
         """Return what a policy may know now."""
         now = self.copy()
         return Beliefs(self.theta, now, now)
-
-    def root_with(self, V: FloatArray, n: FloatArray) -> FloatArray:
-        """Return W as it will be with n more observations, (*batch, G), whose V is known."""
-        V = self.V + V
-        return inverse_root(V, self._fitting_precision(diagonals(V), self.n + n))
 
     # Observations
 
@@ -237,36 +220,20 @@ class Posterior:
         self.n, self._recent = self.n + weight, (*self._recent, z)
         if not self._complete:
             self._set_new_precisions(z[..., : self.dim])
-        d, solution = self.dim, self._solution
-        alone = len(solution) == 1 == solution.ndim - 2  # then numbers take less time than arrays
-        if alone:
-            solution, z = solution[0], z[0]
-        x = z[..., :d]
         if len(self._recent) == self._block:
             self._sums, self._recent = self.sums(), ()
+        x = z[..., : self.dim]
         if np.count_nonzero(x) < x.size:
             self._zeros = self._zeros + (x == 0) * np.asarray(weight)[..., None]
-        # Potter's update of a root of S, and theta's.
-        product = solution.dot(x) if alone else np.matvec(solution, x)
-        part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
-        errors -= z[..., d:]
-        gain = part.dot(solution[:d]) if alone else np.vecmat(part, solution[..., :d, :])  # S x
-        growth: Any = 1 + (float(dot(part, part)) if alone else dot(part, part)[..., None])
-        root = math.sqrt(growth) if alone else np.sqrt(growth)
-        gain /= growth + root
-        shares = errors / root
-        errors += shares
-        change = outer(product, gain)
-        np.subtract(solution, change, out=change)
-        self._solution = change[None] if alone else change
-        self._squares, self._growth = self._squares + shares * shares, self._growth * growth
+        self._solution, squares, lost = rank_one_update(self._solution, z)
+        self._squares = self._squares + squares
         self._updates += 1
-        if self._updates % self._renew_every == 0:
+        if self._updates in self._schedule or self._updates % self._renew_every == 0:
             self.renew()
-        elif self._updates in self._centre_at:
-            self._centre()
-        elif largest(self._growth) > self._review_growth:
-            self._review()
+        elif self._updates % self._block == 0:
+            self._renew_unfit()
+        elif lost is not None:
+            self.renew(lost)
 
     def learn(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None, *, decay: float = 1.0
@@ -306,52 +273,46 @@ class Posterior:
         theta = self._solution[..., d:, :]
         errors = z[..., d:] - z[..., :d] @ theta.mT
         residual = before.residual(theta) + (np.square(errors) * weights[..., None]).sum(axis=-2)
-        self._set_residual(residual * left)
+        self.set_residual(residual * left)
 
     def decay(self, factor: FloatArray | float) -> None:
-        """Weigh all observations down by a factor from 0 to 1, (*batch) or (*batch, M)."""
+        """Weigh all observations down by a factor from 0 to 1, (*batch) or (*batch, M).
+
+        The prior in force fades with them, and is made anew where it no longer fits.
+        """
         each = np.maximum(np.asarray(factor, dtype=np.float64), 1e-200)
         if each.ndim > len(self.batch):
             self.separate()
         else:
             each = each[..., None]
-        row, d = each[..., None], self.dim
-        self.n, self._due = self.n * each, np.maximum(self._due * each, _TINY)
-        self._sums, self._recent = self.sums() * row[..., None], ()
-        self._zeros = self._zeros * row
-        self._squares, self._precision = self._squares * row, self._precision * row
-        theta = self._solution[..., d:, :]
-        self._solution = np.concatenate((self.W / np.sqrt(row[..., None]), theta), axis=-2)
-        self._growth, self.version = self._growth / row, self.version + 1
-        if isinstance(self.prior, Fixed):
-            self.renew()
-        elif largest(self._growth) > self._review_growth:  # other priors fade with the sums
-            self._review()
+        self._sums, self._recent, self._solution = self.sums(), (), self._solution.copy()
+        self._solution[..., : self.dim, :] /= np.sqrt(each)[..., None, None]
+        for name in ("n", "_sums", "_zeros", "_due", "_squares", "_precision"):
+            array = getattr(self, name)
+            setattr(self, name, array * _expand(each, array))
+        self._due = np.maximum(self._due, _TINY)
+        self.version += 1
+        self._renew_unfit()
 
     def separate(self) -> None:
         """Give every objective a V and an S of its own."""
         M, d, axis = self.objectives, self.dim, len(self.batch)
         if self.n.shape[-1] == M:
             return
-        for name in ("n", "_zeros", "_precision", "_growth", "_learned", "_due"):
+        for name in ("n", "_zeros", "_precision", "_learned", "_due"):
             setattr(self, name, np.repeat(getattr(self, name), M, axis))
-        self._sums, self._recent = self.sums(), ()
         own = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
-        self._sums = np.array(self._sums[..., 0, own[:, :, None], own[:, None]], order="C")
+        self._sums = np.array(self.sums()[..., 0, own[:, :, None], own[:, None]], order="C")
         self._solution = np.array(self._solution[..., 0, own, :], order="C")
         self._squares, self._mean = self._squares.mT, self._mean.swapaxes(-2, -3)
-        self.version += 1
+        self._recent, self.version = (), self.version + 1
 
-    def sums(self, where: Any = ...) -> FloatArray:
-        """Return the sums of z z' for z = (x, y), (*batch, G, d + m, d + m), or some of them."""
+    def sums(self) -> FloatArray:
+        """Return the sums of z z' for z = (x, y), (*batch, G, d + m, d + m)."""
         if not self._recent:
-            return np.asarray(self._sums[where])
-        rows = self._recent_rows()[where]
-        return np.asarray(self._sums[where] + rows.mT @ rows)
-
-    def _diagonal(self) -> FloatArray:
-        """Return the sums of z^2, (*batch, G, d + m)."""
-        return np.asarray(diagonals(self._sums) + np.square(self._recent_rows()).sum(axis=-2))
+            return self._sums
+        rows = self._recent_rows()
+        return np.asarray(self._sums + rows.mT @ rows)
 
     def _recent_rows(self) -> FloatArray:
         """Return the observations that the sums lack, (*batch, G, n, d + m)."""
@@ -381,9 +342,8 @@ class Posterior:
         Where it is not due, those in force.
         """
         assert self._groups is not None
-        due, precisions = self.n >= self._due, self._learned.copy()
-        precisions[due] = _evidence.precisions(self._part(due), self._groups)[:, 0]
-        return precisions
+        due = np.asarray(self.n >= self._due)[..., None]
+        return np.where(due, _evidence.precisions(self, self._groups), self._learned)
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over the precisions of a learned prior, (..., M, d), where it is due.
@@ -393,107 +353,69 @@ class Posterior:
         due = np.asarray(self.n >= self._due)
         self._due = np.where(due, np.maximum(2 * self.n, self.n + 1), self._due)
         self._learned = np.where(due[..., None], precisions, self._learned)
-        self._change_part(due, Posterior.renew)
+        self.renew(due)
 
     # W and theta, made anew
 
-    def renew(self) -> None:
-        """Make W and theta anew from the sums."""
-        sums, d = self.sums(), self.dim
-        precision = self._fitting_precision(diagonals(sums)[..., :d], self.n)
-        W = inverse_root(sums[..., :d, :d], precision)
-        self._solve(sums, W, precision, np.zeros_like(self._mean) if self._flat else self._mean)
-        if self._flat:
-            self._solve(sums, W, precision, self._solution[..., d:, :])
-        self._complete, self.version = not self._flat, self.version + 1
+    def renew(self, where: BoolArray | None = None) -> None:
+        """Make W and theta anew from the sums, of all or of some, (*batch, G)."""
+        sums, d, new = self.sums(), self.dim, self.copy()
+        V, b = sums[..., :d, :d], sums[..., d:, :d]
+        new._precision = self.prior_precision(diagonals(V), self.n)
+        W = inverse_root(V, new._precision)
+        theta = self._mean + ((b - self._mean @ V) @ W.mT) @ W
+        new._solution = np.concatenate((W, theta), axis=-2)
+        new.set_residual(self.residual(theta))
+        for name in _RENEWED:
+            made, before = getattr(new, name), getattr(self, name)
+            if where is not None:
+                made = np.where(_expand(where, before), made, before)
+            setattr(self, name, made)
+        self.version += 1
+        self._complete = bool((self._precision > UNSEEN).all())
 
-    def _centre(self) -> None:
-        """Make estimates the mean of the prior: they lose its pull."""
-        self._solve(self.sums(), self.W, self._precision, self._solution[..., self.dim :, :])
+    def _renew_unfit(self) -> None:
+        """Renew where the prior in force has faded beside the sums: no digits are to be lost."""
+        wanted = self.prior_precision(diagonals(self.V), self.n)
+        unfit = np.asarray((wanted > self.prior.max_fading * self._precision).any(axis=-1))
+        if unfit.any():
+            self.renew(unfit)
 
-    def _solve(
-        self, sums: FloatArray, W: FloatArray, precision: FloatArray, mean: FloatArray
-    ) -> None:
-        """Take over W, Lambda and m0, and the estimates that follow from them and the sums."""
-        V, b = sums[..., : self.dim, : self.dim], sums[..., self.dim :, : self.dim]
-        theta = mean + ((b - mean @ V) @ W.mT) @ W
-        residual = self.residual(theta, V)
-        self._solution = np.concatenate((W, theta), axis=-2)
-        self._mean, self._precision, self._growth = mean, precision, np.ones_like(self._growth)
-        self._set_residual(residual)
-
-    def _fitting_precision(self, squares: FloatArray, n: FloatArray) -> FloatArray:
-        """Return the Lambda that fits n observations and their sums of squares (..., d)."""
+    def prior_precision(self, squares: FloatArray, n: FloatArray) -> FloatArray:
+        """Return the Lambda, (*batch, G, d), that fits sums of squares of features of weight n."""
         if isinstance(self.prior, Learned):
             return self._learned
-        sizes = squares / np.where(n > 0, n, 1.0)[..., None]
-        return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), squares)
+        return self.prior.precisions(squares, n)
 
-    def residual(self, theta: FloatArray, V: FloatArray | None = None) -> FloatArray:
+    def residual(self, theta: FloatArray) -> FloatArray:
         """Return the squares of residuals, (*batch, G, m), of estimates (*batch, G, m, d).
 
         What the present ones have, and more: no difference of large sums, nor of penalties, which
         are large where a prior in force was made for features of another size.
         """
         now = self._solution[..., self.dim :, :]
-        change, shift = theta - now, now - self._mean
-        pull = self._precision[..., None, :] * shift  # b - V theta, of the present ones
-        more = dot(change @ (self.V if V is None else V), change) - 2 * dot(change, pull)
-        return self._squares - self._penalty(shift) + more
+        change, pull = theta - now, self._precision[..., None, :] * (now - self._mean)
+        more = dot(change @ self.V, change) - 2 * dot(change, pull)  # b - V theta is the pull
+        return self._squares - self._penalty() + more
 
-    def _set_residual(self, residual: FloatArray) -> None:
+    def set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (*batch, G, m)."""
-        change = self._solution[..., self.dim :, :] - self._mean
-        self._squares = np.maximum(residual, 0) + self._penalty(change)
+        self._squares = np.maximum(residual, 0) + self._penalty()
 
-    def _penalty(self, change: FloatArray) -> FloatArray:
-        """Return ``change' Lambda change``, (*batch, G, m), of changes (*batch, G, m, d)."""
+    def _penalty(self) -> FloatArray:
+        """Return ``(theta - m0)' Lambda (theta - m0)``, (*batch, G, m)."""
+        change = self._solution[..., self.dim :, :] - self._mean
         return np.asarray(np.matvec(np.square(change), self._precision))
 
     def _set_new_precisions(self, x: FloatArray) -> None:
         """Give features (*batch, G, d) that are seen for the first time the precision they want."""
-        squares, seen = np.square(x), self._precision > _UNSEEN
-        new = (squares > _TINY) & ~seen
-        self._complete = bool((seen | new).all())
-        if np.count_nonzero(new):
-            wanted = self._fitting_precision(squares, self.n)
+        wanted = self.prior_precision(np.square(x), self.n)
+        new = (wanted > UNSEEN) & (self._precision < UNSEEN)
+        if new.any():
             self._precision = np.where(new, wanted, self._precision)
             self._solution = self._solution.copy()  # W has nothing else in their rows and columns
             diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
-
-    def _review(self) -> None:
-        """Where much was learned or has faded, centre a flat prior; renew where it does not fit."""
-        growth = self._growth[..., 0]
-        grown = growth > self._review_growth
-        fitting = self._fitting_precision(self._diagonal()[..., : self.dim], self.n)
-        unfit = (fitting > _MAX_FADING[not self._flat] * self._precision).any(axis=-1)
-        unfit |= growth > _MAX_SHRINKAGE
-        self._growth = np.where(grown[..., None], 1.0, self._growth)
-        self._change_part(grown & unfit, Posterior.renew)
-        if self._flat:
-            self._change_part(grown & ~unfit & (self.n >= self.dim), Posterior._centre)
-
-    def _part(self, where: BoolArray) -> Self:
-        """Return some, (*batch, G), as posteriors of a batch (n,) with G = 1."""
-        part = self.copy()
-        part.batch = (int(np.count_nonzero(where)),)
-        for name in ARRAYS:
-            setattr(part, name, getattr(self, name)[where][:, None])
-        part._sums, part._recent = self.sums(where)[:, None], ()
-        return part
-
-    def _change_part(self, where: BoolArray, change: Callable[["Posterior"], None]) -> None:
-        """Let a method change W and theta of some, (*batch, G), as it would change them alone."""
-        if where.all():
-            change(self)
-        elif where.any():
-            part = self._part(where)
-            change(part)
-            for name in _RENEWED:
-                whole = getattr(self, name).copy()
-                whole[where] = getattr(part, name)[:, 0]
-                setattr(self, name, whole)
-            self.version, self._complete = part.version, self._complete and part._complete
+            self._complete = bool((self._precision > UNSEEN).all())
 
     # Copies and files
 
@@ -522,6 +444,11 @@ class Posterior:
             setattr(other, name, array.astype(np.float64))
         recent = np.moveaxis(arrays["recent"].astype(np.float64), -2, 0)
         check_shape(recent, "recent", (len(recent), *other._sums.shape[:-1]))
-        other._recent = tuple(recent)
+        other._recent, other._complete = tuple(recent), False
         other._updates, other.version = int(arrays["updates"]), self.version + 1
         self.__dict__ = other.__dict__
+
+
+def _expand(flags: FloatArray | BoolArray, array: FloatArray) -> Any:
+    """Return an array (*batch, G) with as many axes as another, (*batch, G, ...)."""
+    return flags.reshape(*flags.shape, *(1,) * (array.ndim - flags.ndim))

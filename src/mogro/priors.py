@@ -17,9 +17,11 @@ from mogro._validation import FloatArray, IntArray, floats
 # rounding. 1e-11 makes some wrong choices in subspaces, 1e-13 cannot be factorised.
 _FLAT = 1e-9
 
-# The mean square of a feature that was never seen: below any, so that the first value of the
-# feature, in whatever unit, is news.
-_UNSEEN = 1e-120
+# Mean squares below are zeros. A feature that was never seen has a precision far below any, so
+# that its first value, in whatever unit, is news.
+_TINY = 1e-115
+_NEVER_SEEN = 1e-129
+UNSEEN = 1e-127  # precisions of features never seen are below, those of others above
 
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
@@ -44,10 +46,17 @@ class Flat:
     array([[1., 2.]])
     """
 
-    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """Return Lambda (..., d)."""
-        sizes = np.where(squares > 0, squares, _UNSEEN)
-        return np.asarray(np.maximum(_FLAT * sizes, _ROUNDING * diagonal))
+    max_fading = 64.0  # of its precision beside the sums, before it is made anew
+
+    def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
+        """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
+        sizes = squares / np.where(n > 0, n, 1.0)[..., None]
+        wanted = np.where(sizes > _TINY, _FLAT * sizes, _NEVER_SEEN)
+        return np.asarray(np.maximum(wanted, _ROUNDING * squares))
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters, (M, d)."""
+        return np.zeros((objectives, dim))
 
 
 @final
@@ -73,6 +82,7 @@ class Fixed:
     array([[1.1, 0.5]])
     """
 
+    max_fading = 1.0
     precision: float | Sequence[float] = 1.0
     mean: float | Sequence[float] | Sequence[Sequence[float]] = 0.0
 
@@ -83,8 +93,8 @@ class Fixed:
         object.__setattr__(self, "precision", _plain(precision))
         object.__setattr__(self, "mean", _plain(_numbers(self.mean, "mean", axes=2)))
 
-    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """Return Lambda (..., d)."""
+    def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
+        """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
         known = np.asarray(self.precision)
         if known.ndim and len(known) != squares.shape[-1]:
             raise ValueError(
@@ -92,7 +102,7 @@ class Fixed:
                 f"got {len(known)}"
             )
         # Beside very large sums a weak prior is one of their rounding.
-        return np.asarray(np.maximum(known, _ROUNDING * diagonal))
+        return np.asarray(np.maximum(known, _ROUNDING * squares))
 
     def means(self, objectives: int, dim: int) -> FloatArray:
         """Return the mean of the parameters, (M, d)."""
@@ -132,6 +142,7 @@ class Learned:
     True
     """
 
+    max_fading = 1.5
     groups: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
@@ -144,6 +155,10 @@ class Learned:
         if not wanted or set(groups.tolist()) - {-1} != wanted:
             raise ValueError(f"groups: expected numbers from 0, none left out, got {self.groups!r}")
         object.__setattr__(self, "groups", tuple(groups.tolist()))
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters, (M, d)."""
+        return np.zeros((objectives, dim))
 
     def members(self, dim: int) -> IntArray:
         """Return the group of each feature, (d,)."""

@@ -33,7 +33,7 @@ def assert_equal(late: mogro.Agent, prompt: mogro.Agent) -> None:
         got, expected = (getattr(each.observed, sums) for each in (known, wanted))
         got, expected = np.broadcast_arrays(got, expected)
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-9), sums
-    flying, expected = (each.pending.counts for each in (known, wanted))
+    flying, expected = (each.pending.counts.tolist() for each in (known, wanted))
     assert flying == expected
     V, expected = (each.pending.V for each in (known, wanted))
     assert pytest.approx(expected, rel=1e-9, abs=1e-9) == V

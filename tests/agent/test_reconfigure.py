@@ -108,7 +108,7 @@ def assert_same(agent: mogro.Agent, other: mogro.Agent, digits: float = 1e-9) ->
         known = [getattr(each.observed, name).squeeze() for each in (mine, theirs)]
         one, two = np.broadcast_arrays(*known)
         assert one == pytest.approx(two, rel=digits, abs=digits), name
-    assert mine.pending.counts == theirs.pending.counts
+    assert (mine.pending.counts == theirs.pending.counts).all()
     columns = [name for name in agent.log().column_names if name.startswith(("reward", "status"))]
     assert agent.log().select(columns) == other.log().select(columns)
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._algebra import diagonals, outer_sums
+from mogro._algebra import diagonals, inverse_root, outer_sums
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
@@ -87,17 +87,15 @@ class Learner:
         self.observed = Posterior(size, len(first_conditions), prior=prior)
         self.effects = ArmEffects(size, len(first_conditions)) if arm_effects else None
         self.cache = ExplorationCache()
-        self._half_life = (half_life.updates or half_life.time) if half_life else None
-        self._decays_by_number = half_life is not None and half_life.updates is not None
-        self._decays_by_time = half_life is not None and half_life.updates is None
+        by_number = half_life.updates if half_life else None
+        by_time = half_life.time if half_life else None
+        self._half_life, self._decays_by_number = by_number or by_time, by_number is not None
+        self._decays_by_time = by_time is not None
         # To which weights refer: the latest time seen, or the last decision that was learned from.
         self.latest = -math.inf
         self._explores = explores
-        self._first_conditions = (
-            None
-            if list(first_conditions) == list(range(len(first_conditions)))
-            else np.array(first_conditions)
-        )
+        each_its_own = list(first_conditions) == list(range(len(first_conditions)))
+        self._first_conditions = None if each_its_own else np.array(first_conditions)
         self.pending = PendingDecisions(size, len(first_conditions))
         self._losses = 0  # how often less than before may be known of what is expected
 
@@ -135,8 +133,8 @@ class Learner:
         if self.pending:
             expected = ExpectedPosterior(expected, self.pending)
         expected.version += self._losses << 32
-        if self._first_conditions is not None and self.observed.apart:
-            first = self._first_conditions
+        first = self._first_conditions
+        if first is not None and self.observed.apart:
             expected = PickedPosterior(expected, lambda array: array[first])
         beliefs.expected = expected
         return beliefs
@@ -197,13 +195,11 @@ class Learner:
 
     def _weight(self, number: int, time: float) -> float:
         """Return how much an observation of a decision counts, once it is learned."""
+        if self._half_life is None:
+            return 1.0
         if self._decays_by_number:
             self._decay_to(number)
         return float(self.weights(number, time))
-
-    def _pending_weights(self, times: Any) -> Any:
-        """Return how much decisions count that are in flight: in full, or as time goes by."""
-        return self.weights(times, times) if self._decays_by_time else np.ones(np.shape(times))
 
     def add_pending(self, number: int, x: FloatArray, time: float) -> None:
         """Count a decision (p,) of a time and a number that is now in flight for every objective.
@@ -212,8 +208,9 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = float(self._pending_weights(time)) if self._decays_by_time else 1.0
-        self.pending.add(number, x if weight == 1 else math.sqrt(weight) * x)
+        if self._decays_by_time:
+            x = math.sqrt(self.weights(number, time)) * x
+        self.pending.add(number, x)
 
     def learn(
         self,
@@ -228,10 +225,7 @@ class Learner:
 
         None stands for all of them. What was in flight has arrived.
         """
-        if mask is None and self._half_life is None and self.effects is None:
-            self.observed.update(x, values)
-        else:
-            self._observe(x, values, mask, number, time, arm)
+        self._observe(x, values, mask, number, time, arm)
         if mask is None and self.pending.arrive(number):
             return
         arrived = np.ones((1, len(values)), dtype=np.bool_) if mask is None else mask[None]
@@ -265,13 +259,12 @@ class Learner:
         time: float,
         arm: str,
     ) -> None:
+        """Learn values (M,) of a decision (p,), where a ``mask`` (M,) has them, or all."""
         if self.effects is not None:
-            pairs = list(enumerate(values.tolist()))
-            observed_pairs = pairs if mask is None else [pair for pair in pairs if mask[pair[0]]]
-            self.effects.learn(self.observed, arm, x, observed_pairs)
+            observed = range(len(values)) if mask is None else np.flatnonzero(mask).tolist()
+            self.effects.learn(self.observed, arm, x, [(m, values.item(m)) for m in observed])
             return
-        weight = self._weight(number, time)
-        weights = None
+        weight, weights = self._weight(number, time), None
         if mask is not None or weight != 1:
             weights = np.full(len(values), weight) if mask is None else weight * mask
         self.observed.update(x, values, weights)
@@ -316,7 +309,9 @@ class Learner:
             return
         if (mask != mask[:, :1]).any():
             self.observed.separate()
-        self.pending.change(x, sign * mask.T.astype(np.int64), self._pending_weights(times))
+        # In flight, decisions count in full, or as time goes by.
+        weights = self.weights(times, times) if self._decays_by_time else np.ones(len(times))
+        self.pending.change(x, sign * mask.T.astype(np.int64), weights)
 
     def evidence(self) -> FloatArray:
         """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
@@ -364,18 +359,17 @@ class PendingDecisions:
     """
 
     def __init__(self, size: int, objectives: int) -> None:
-        self._zeros: FloatArray = np.zeros((objectives, size, size))
-        self._sums: FloatArray = self._zeros  # of x x', (M, p, p); never changed
-        self._summed = [0] * objectives  # decisions in these
+        self._sums: FloatArray = np.zeros((objectives, size, size))  # of x x'; never changed
+        self._summed: IntArray = np.zeros(objectives, dtype=np.int64)  # decisions in these
         self._recent: dict[int, FloatArray] = {}  # the last ones, by number; not in the sums yet
 
     def __bool__(self) -> bool:
-        return bool(self._recent) or any(self._summed)
+        return bool(self._recent) or bool(np.count_nonzero(self._summed))
 
     @property
-    def counts(self) -> list[int]:
-        """How many decisions there are, for each objective."""
-        return [count + len(self._recent) for count in self._summed]
+    def counts(self) -> IntArray:
+        """How many decisions there are, for each objective, (M,)."""
+        return self._summed + len(self._recent)
 
     @property
     def V(self) -> FloatArray:  # noqa: N802
@@ -397,7 +391,7 @@ class PendingDecisions:
         if len(self._recent) > _MAX_ONE_BY_ONE:
             self._set(self.V, self.counts)
 
-    def _set(self, sums: FloatArray, counts: list[int]) -> None:
+    def _set(self, sums: FloatArray, counts: IntArray) -> None:
         self._sums, self._summed, self._recent = sums, counts, {}
 
     def arrive(self, number: int) -> bool:
@@ -406,16 +400,12 @@ class PendingDecisions:
 
     def change(self, x: FloatArray, signs: IntArray, weights: FloatArray) -> None:
         """Add decisions (n, p) of weights (n,), or take them out, by signs (M, n): 1, 0 or -1."""
-        changes = zip(self.counts, signs.sum(axis=1).tolist(), strict=True)
-        counts = [count + change for count, change in changes]
-        if not any(counts):
-            self._set(self._zeros, counts)
-            return
+        counts = self.counts + signs.sum(axis=1)
         change_of_sums = outer_sums(np.broadcast_to(x, (len(signs), *x.shape)), signs * weights)
         sums = self.V + change_of_sums
         # Rounding of what was taken out is left: it must not look like a direction.
         not_rounding = diagonals(sums) > -_ROUNDING * diagonals(change_of_sums)
-        not_rounding[[count == 0 for count in counts]] = False
+        not_rounding &= counts[:, None] > 0
         self._set(sums * (not_rounding[:, :, None] & not_rounding[:, None, :]), counts)
 
     def decay(self, factor: float) -> None:
@@ -428,17 +418,17 @@ class PendingDecisions:
             "pending_sums": self._sums.copy(),
             "recent": np.array(list(self._recent.values())).reshape(-1, self._sums.shape[-1]),
             "recent_numbers": np.array(list(self._recent), dtype=np.int64),
-            "pending": np.array(self.counts),
+            "pending": self.counts,
         }
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` gave, to the bit."""
         recent = arrays["recent"].astype(np.float64)
         check_shape(arrays["pending_sums"], "pending_sums", self._sums.shape)
-        check_shape(arrays["pending"], "pending", (len(self._summed),))
+        check_shape(arrays["pending"], "pending", self._summed.shape)
         check_shape(recent, "recent", (len(recent), self._sums.shape[-1]))
         numbers = arrays["recent_numbers"].astype(np.int64).tolist()
-        counts = (arrays["pending"].astype(np.int64) - len(recent)).tolist()
+        counts = arrays["pending"].astype(np.int64) - len(recent)
         self._set(arrays["pending_sums"].astype(np.float64), counts)
         self._recent = dict(zip(numbers, recent, strict=True))
 
@@ -452,7 +442,7 @@ class ExpectedPosterior:
     def __init__(self, observed: Posterior, pending: PendingDecisions) -> None:
         self._observed, self._pending = observed, pending.copy()
         self.version = observed.version
-        self._counts = np.array(pending.counts[: observed.n.shape[-1]], dtype=np.float64)
+        self._counts = pending.counts[: observed.n.shape[-1]]
         self.n = observed.n + self._counts
 
     @property
@@ -463,4 +453,5 @@ class ExpectedPosterior:
     @cached_property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, (G, p, p)."""
-        return self._observed.root_with(self._pending.V[: len(self._counts)], self._counts)
+        V = self._observed.V + self._pending.V[: len(self._counts)]
+        return inverse_root(V, self._observed.prior_precision(diagonals(V), self.n))
