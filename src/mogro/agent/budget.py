@@ -97,7 +97,7 @@ class Budget:
     then expected spend keeps its limit from the first decision.
 
     An estimate below 0 of what is bounded by ``at_most`` above 0 counts as 0: income counts when it
-    has come. Money that buys nothing, for some 60 decisions in a row, is not saved for later. A
+    has come. No more money is saved than the last decisions would have spent without a price. A
     bound is no goal: without weights a policy draws some for the bound objective, too, and may
     spend less; give all weight to the others if all is to be spent.
 
