@@ -29,6 +29,7 @@ _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
 _STEP = 2.0  # of L in a look, for a surplus of a reach, over the root of the looks before
 _MEMORY = 20.0  # looks, for what these would have bought money is saved
+_SLACK = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 30  # before a budget is said to be too small
 
@@ -79,7 +80,7 @@ class Account:
         L.
     demand
         What the last looks would have spent more without a price, where there was a surplus, in
-        decisions' worth; so much surplus is kept.
+        decisions' worth; so much surplus is kept, and little more.
     weight, least
         Decisions that looked, and the least that they could have been expected to spend, in a sum.
         Both fade with the half-life.
@@ -187,7 +188,7 @@ class Account:
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
         if surplus > 0:
             self.demand += at_stake - self.demand / _MEMORY
-            self.level -= max(0.0, surplus - self.demand)
+            self.level -= max(0.0, surplus - _SLACK - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
