@@ -29,6 +29,7 @@ from mogro.agent.decision_inputs import DecisionInputs
 OUT = Path("out", "budgets")
 TARGETS = (2.9e-5, 3.5e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
 KNOWN, SIZE, BURST = 1785, 24, 20  # prompts for the warm start, features, decisions' worth
+HALF_LIFE = 231  # observations: what the forgetting of paretobandit (0.997) comes to
 ORDERS = int(os.environ.get("ORDERS", "20"))
 ARMS = np.eye(len(MODELS))
 LIST = (2.9e-5, 5.0e-4, 1.5e-2)  # what a usual prompt costs, by the models' list prices
@@ -224,7 +225,7 @@ def _phases(quality: np.ndarray, cost: np.ndarray) -> Change:
 
 
 def _changed(prompts: Prompts, change: Change) -> list[dict[str, object]]:
-    known = warm_agent(prompts, half_life=600)
+    known = warm_agent(prompts, half_life=HALF_LIFE)
     return [
         summary(
             [play(copy.deepcopy(known), prompts, o, t, change=change) for o in orders(prompts)], t

@@ -22,6 +22,7 @@ _UNRELIABLE_VARIANCE = (
 )
 _UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
+_OPTIMISM = 2.0  # standard errors, in looks for what money would buy
 _RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
 
 
@@ -34,8 +35,8 @@ class BudgetTerms(NamedTuple):
         How values become spends, and how the account of each budget stands.
     prices
         Added to the weights, as the learner sees objectives.
-    estimates
-        Of all arms, (K, M).
+    estimates, features, beliefs
+        Of all arms, (K, M) and (K, d), and what is believed about them.
     counted
         What they count instead until their values have come, (K, B); None for what is expected.
     affordable
@@ -46,6 +47,8 @@ class BudgetTerms(NamedTuple):
     balances: list[AccountBalance]
     prices: Prices
     estimates: FloatArray
+    features: FloatArray
+    beliefs: Beliefs
     counted: FloatArray | None = None
     affordable: IntArray | None = None
 
@@ -61,41 +64,53 @@ class BudgetTerms(NamedTuple):
         uniform draws, and decisions that explore.
         """
         index = index if self.affordable is None else self.affordable.item(index)
-        extra = least = sensitive = None
+        extra = least = at_stake = None
         if self.counted is not None:
             spent = self.spending.expected(self.estimates[index])
             extra = tuple(map(sub, self.counted[index].tolist(), spent))
             extra = extra if any(extra) else None
         if step % LOOK_EVERY == 0:
             least = tuple(self.spending.least_expected(self.estimates))
-            sensitive = self._sensitive(index, weights) if steered else None
-        return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
+            at_stake = self._at_stake(index, weights) if steered else None
+        return Priced(tuple([each.price for each in self.balances]), least, at_stake, extra)
 
-    def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
-        """Tell for which budgets another price would make a difference, were there room.
+    def _at_stake(self, index: int, weights: FloatArray | None) -> tuple[float, ...]:
+        """Return for every budget what other prices would change, were there room.
 
-        Where there is a surplus, would more be spent without a price? Otherwise, would less be if
-        only prices counted? Prices are looked at together, because they may hold each other.
+        Where there is a surplus, how much more would be spent without a price, by an optimistic
+        round? Otherwise, how much less if only prices counted? Prices are looked at together,
+        because they may hold each other.
         """
         prices, spending, estimates = self.prices.weights, self.spending, self.estimates
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
             index = estimates.dot(weights + prices).argmax().item()
-        free = weights + prices
+        cheap = dear = index
+        if any(balance.surplus <= 0 for balance in self.balances):
+            cheap = estimates.dot(prices).argmax().item()
+        if any(balance.surplus > 0 for balance in self.balances):
+            dear = self._hoped(weights).argmax().item()
+        chosen = cheap, index, dear
+        spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
+        return tuple(
+            [
+                max(0.0, most - now if balance.surplus > 0 else now - least)
+                for balance, (least, now, most) in zip(self.balances, spent, strict=True)
+            ]
+        )
+
+    def _hoped(self, weights: FloatArray) -> FloatArray:
+        """Return what arms may be worth, (K,), without prices of accounts that have a surplus."""
+        free, spending = weights + self.prices.weights, self.spending
         for m, weight, balance in zip(
             spending.indices, spending.weights, self.balances, strict=True
         ):
             if balance.surplus > 0:
                 free[m] -= weight * balance.price
-        chosen = estimates.dot(prices).argmax(), index, estimates.dot(free).argmax()
-        spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
-        return tuple(
-            [
-                dear > now if balance.surplus > 0 else cheap < now
-                for balance, (cheap, now, dear) in zip(self.balances, spent, strict=True)
-            ]
-        )
+        variances = self.beliefs.variances(self.features) * self.beliefs.noise
+        errors = np.sqrt(variances.dot(weights * weights))
+        return np.asarray(self.estimates.dot(free) + _OPTIMISM * errors)
 
 
 def apply_budgets(
@@ -125,7 +140,7 @@ def apply_budgets(
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
         all_affordable = all_affordable and needed <= room
     added = Prices(np.array(prices), spending.sizes)
-    terms = BudgetTerms(spending, balances, added, estimates)
+    terms = BudgetTerms(spending, balances, added, estimates, arms.features, beliefs)
     if all_affordable:
         return arms, terms
     counted, unknown_arms = _counted(terms, accounts, learner, arms, beliefs)

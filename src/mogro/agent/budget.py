@@ -60,9 +60,9 @@ class Budget:
     Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
-    fills, so that some 20 decisions' worth stay in it, or more where spends differ much. And an arm
-    is not chosen, not even to explore, if it would overdraw the account by more than ``burst``
-    decisions' worth at twice the cost that is expected; if all would, the cheapest arm is chosen.
+    fills, so that some 20 decisions' worth stay in it. And an arm is not chosen, not even to
+    explore, if it would overdraw the account by more than ``burst`` decisions' worth at twice the
+    cost that is expected; if all would, the cheapest arm is chosen.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Budget:
     then expected spend keeps its limit from the first decision.
 
     An estimate below 0 of what is bounded by ``at_most`` above 0 counts as 0: income counts when it
-    has come. Money that buys nothing, for some 60 decisions in a row, is not saved for later. A
+    has come. No more money is saved than the last decisions would have spent without a price. A
     bound is no goal: without weights a policy draws some for the bound objective, too, and may
     spend less; give all weight to the others if all is to be spent.
 

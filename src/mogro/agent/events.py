@@ -46,10 +46,11 @@ class Priced(NamedTuple):
         Of a unit of the objective, as rewards are given.
     least
         What the cheapest arm was expected to spend; None in decisions that did not look.
-    sensitive
-        Whether another price would have made a difference: where there was a surplus, none, so that
-        more would have been spent; else prices alone, so that less would. None in decisions that
-        did not look, and where no price steered: in uniform draws, and in those that explore.
+    at_stake
+        What another price would have changed: where there was a surplus, how much more an
+        optimistic round without prices would have spent; else how much less prices alone would.
+        None in decisions that did not look, and where no price steered: in uniform draws, and in
+        those that explore.
     extra
         What the decision counts beyond the estimate of its arm until its value has come; None where
         that is known.
@@ -57,7 +58,7 @@ class Priced(NamedTuple):
 
     prices: tuple[float, ...]
     least: tuple[float, ...] | None = None
-    sensitive: tuple[bool, ...] | None = None
+    at_stake: tuple[float, ...] | None = None
     extra: tuple[float, ...] | None = None
 
 

@@ -2,11 +2,11 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
-worth. Its reach is how far it may stray: 10, or a ninth of what spends would make it stray if
-nobody steered. It is to be at its aim, two reaches above 0, saved up over the first decisions.
-The price of a decision's worth is ``exp(L - surplus)``, where the surplus is the level less its
-aim, in reaches. That is a quick reaction around a slow L, which moves only where another price
-would make a difference: so it does not run away while money buys nothing, or while there is none.
+worth. It is to be at its aim, 20 above 0, saved up over the first decisions. The price of a
+decision's worth is ``exp(L - surplus / 10)``, where the surplus is the level less its aim. That is
+a quick reaction around a slow L: dual ascent, by steps that fall like a root of those made, only
+where another price would make a difference. So it does not run away while money buys nothing, or
+while there is none. Nor is more saved than the last looks would have spent.
 """
 
 import copy
@@ -22,19 +22,20 @@ from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.events import Priced
 from mogro.agent.objective import HalfLife
 
-_LEAST_REACH = 10.0  # decisions' worth
-_REACHES = 9.0  # that the level would stray, by what was spent
-_AIM = 2.0  # reaches
+_REACH = 10.0  # decisions' worth of surplus that change the price by a factor of e
+_AIM = 20.0  # decisions' worth
 _SAVED = 0.025  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
-_FOLLOWS = 6.0  # what L moves in a look, for a surplus of 1, in inverse squares of the reach
-_IDLE_LOOKS = 20  # in a row, after which money that buys nothing is not saved
+_STEP = 2.0  # of L in a look, for a surplus of a reach, over the root of the looks before
+_MEMORY = 20.0  # looks, for what these would have bought money is saved
+_SLACK = 5.0  # decisions' worth of surplus that are kept in any case
+_FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 30  # before a budget is said to be too small
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
-    *("squares", "log_price", "idle", "weight", "least", "time", "since"),
+    *("log_price", "demand", "weight", "least", "time", "since"),
 )
 
 
@@ -52,7 +53,7 @@ class AccountBalance(NamedTuple):
     room
         What may be spent.
     surplus
-        How far the level is above its aim, in reaches.
+        How far the level is above its aim, in decisions' worth.
     """
 
     price: float
@@ -75,15 +76,14 @@ class Account:
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
         What is left of what was allowed, in decisions' worth, less what bought nothing.
-    squares
-        The sum of squares of what came back, in decisions' worth.
     log_price
         L.
-    idle
-        For how many looks in a row there was a surplus that would have bought nothing.
+    demand
+        What the last looks would have spent more without a price, where there was a surplus, in
+        decisions' worth; so much surplus is kept, and little more.
     weight, least
         Decisions that looked, and the least that they could have been expected to spend, in a sum.
-        Both fade with the half-life, as does the sum of squares.
+        Both fade with the half-life.
     """
 
     def __init__(self, budget: Budget, half_life: HalfLife | None, since: int = 0) -> None:
@@ -91,9 +91,8 @@ class Account:
         self.since = since
         self._half_life = half_life
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
-        self.flight_squares = 0.0
-        self.level = self.squares = self.log_price = self.idle = self.weight = self.least = 0.0
-        self.time = -math.inf
+        self.flight_squares = self.level = self.log_price = self.weight = self.least = 0.0
+        self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.extra: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
         self.entries: dict[int, tuple[float, float, SpentAmount]] = {}
@@ -105,17 +104,12 @@ class Account:
         return other
 
     @property
-    def reach(self) -> float:
-        """By how many decisions' worth of the level the price changes by a factor of e."""
-        return max(_LEAST_REACH, math.sqrt(self.squares) / _REACHES)
-
-    @property
     def surplus(self) -> float:
-        """How far the level is above its aim, in reaches."""
-        reach, level = max(_LEAST_REACH, math.sqrt(self.squares) / _REACHES), self.level
+        """How far the level is above its aim, in decisions' worth."""
+        level = self.level
         if self.extra:
             level -= sum(self.extra.values()) / self.budget.worth
-        return (level - min(_AIM * reach, _SAVED * self.decisions)) / reach
+        return level - min(_AIM, _SAVED * self.decisions)
 
     @property
     def least_mean(self) -> float:
@@ -136,7 +130,8 @@ class Account:
             for number in self._outdated(time):
                 _, allowed, amount = self.entries[number]
                 left -= allowed - amount[0]
-        price = math.exp(max(-_LARGEST_LOG, min(self.log_price - surplus, _LARGEST_LOG)))
+        log_price = self.log_price - surplus / _REACH
+        price = math.exp(max(-_LARGEST_LOG, min(log_price, _LARGEST_LOG)))
         if budget.max_cost is not None:
             left -= budget.max_cost * self.pending
         else:
@@ -166,12 +161,11 @@ class Account:
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
-        if priced.sensitive is not None:
-            self._update_log_price(priced.sensitive[index])
+        if priced.at_stake is not None:
+            self._update_log_price(priced.at_stake[index] / budget.worth)
         if self._half_life is not None:
             kept = self._remaining_weight(time)
-            for name in ("weight", "least", "squares"):
-                setattr(self, name, kept * getattr(self, name))
+            self.weight, self.least = kept * self.weight, kept * self.least
         if priced.least is not None:
             self.weight += 1
             self.least += priced.least[index]
@@ -186,22 +180,22 @@ class Account:
         self.flight_squares += expected * expected
         self.level += (budget.bound - expected) / budget.worth
 
-    def _update_log_price(self, sensitive: bool) -> None:
+    def _update_log_price(self, at_stake: float) -> None:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         surplus = self.surplus
-        if sensitive:
-            step = _FOLLOWS * max(-1.0, min(surplus, 1.0)) / self.reach**2
+        if at_stake > 0:
+            step = _STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
-        self.idle = self.idle + 1 if surplus > 0 and not sensitive else 0
-        if self.idle > _IDLE_LOOKS:
-            self.level -= surplus * self.reach
+        if surplus > 0:
+            self.demand += at_stake - self.demand / _MEMORY
+            self.level -= max(0.0, surplus - _SLACK - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
         budget = self.budget
         if number < self.since:
             return
-        surprise = bool(self.extra) and self.extra.pop(number, None) is not None
+        self.extra.pop(number, None)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -211,8 +205,6 @@ class Account:
             else:
                 self.entries[number] = *entry[:2], after
         if before is not None:
-            if before[1] and after is not None and not surprise:
-                self.squares += (after[0] / budget.worth) ** 2
             self._add(-1.0, budget.bound, before)
             self.level -= (budget.bound - before[0]) / budget.worth
         if after is not None:
