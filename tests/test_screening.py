@@ -88,8 +88,10 @@ class WeightsOfBothSigns:
         return np.asarray(rng.standard_normal((*batch, objectives)))
 
 
-@pytest.mark.parametrize("kind", ["usual", "copies"])
-@pytest.mark.parametrize("K", [40, 600])  # rounds are optimistic about some of many arms only
+@pytest.mark.parametrize(
+    ("kind", "K"),  # rounds are optimistic about some of many arms only
+    [("usual", 40), ("copies", 40), ("usual", 600), ("copies", 600), ("ties", 600)],
+)
 @pytest.mark.parametrize("how", [mogro.RandomWeights(), WeightsOfBothSigns()])
 def test_optimistic_rounds_of_a_batch_are_those_of_its_learners(
     kind: str, K: int, how: Any

@@ -56,6 +56,9 @@ def screened_arms(
     theirs = scores_of(plain, best)
     behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
     margins = np.minimum(raised - seconds - wide, np.abs(behind) - slack)
+    if not counted.all():  # copies that do not count may come before those that do
+        alike = np.abs(scores - theirs[:, None]) <= slack
+        margins[np.count_nonzero(alike, axis=1) > 1] = 0
     return near[best], behind > 0, np.flatnonzero(~(margins > 0))
 
 

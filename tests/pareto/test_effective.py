@@ -114,6 +114,12 @@ def test_extreme_sizes(exponent: int, arms: int) -> None:
     np.testing.assert_array_equal(pareto.effective_front(scaled), pareto.effective_front(means))
 
 
+def test_gaps_of_the_largest_numbers() -> None:
+    means = np.array([[1.0, -1.0], [-1.0, 1.0], [-0.25, -0.25]])
+    for scale in (1e300, 1e307, 1.7e308):  # differences overflow, gaps do not
+        np.testing.assert_allclose(pareto.effective_gaps(scale * means) / scale, [0, 0, 0.25])
+
+
 @pytest.mark.slow
 def test_every_point_of_a_sphere_is_a_member() -> None:
     means = np.abs(np.random.default_rng(3).normal(size=(1500, 3)))

@@ -78,7 +78,8 @@ def _program(
     """
     problems, length, objectives = sets.shape
     size = np.abs(sets).max((1, 2))
-    far = size > _MAX_OFFSET * np.abs(sets[:, length // 2] - sets[:, 0]).max(1)  # or less
+    half_spread = np.abs(sets[:, length // 2] / 2 - sets[:, 0] / 2).max(1)  # or less; no overflow
+    far = size / (2 * _MAX_OFFSET) > half_spread
     origin = np.where(far[:, None], sets[:, 0], 0)
     if far.any():
         sets = sets - origin[:, None]
