@@ -38,7 +38,7 @@ _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 _LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
-_RECENT = 1024  # ids in the dict of an index at least; of many, an eighth
+_RECENT = 1024  # ids in the dict of an index at least; of many, a sixteenth
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
@@ -69,7 +69,7 @@ class RowIndex:
     def get(self, id: str) -> int | None:
         """Return the row of an id; None if there is none."""
         row = self._recent.get(id)
-        if row is not None or id is self._absent:
+        if row is not None or id is self._absent or not id:  # free rows have an empty one
             return row
         tag, entries = hash(id) & _TAG, self._entries
         place = self._ends[tag >> self._shift]
