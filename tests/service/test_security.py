@@ -264,7 +264,7 @@ def test_keys_of_an_earlier_version_are_not_lost(tmp_path: Path) -> None:
     config = parse_config({"agents": {"shop": SHOP}}, tmp_path / "shop.toml")
     earlier = tmp_path / "shop.keys.toml"
     earlier.write_text('["phone"]\nhash = "0"\nroles = ["decide"]\n')
-    with pytest.raises(ValueError, match="shop.keys.toml: keys are in shop.keys.json now"):
+    with pytest.raises(ValueError, match=r"shop\.keys\.toml: keys are in shop\.keys\.json now"):
         Service(config)
     add_key(tmp_path / "shop.keys.json", "phone", ["decide"], [])
     assert KeyRing(tmp_path / "shop.keys.json").required

@@ -19,7 +19,9 @@ from mogro.service.wire import ErrorAnswer
 
 _CHUNK_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 16
-_HEAD = re.compile(rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length):[ \t]*(\d{1,15})[ \t]*(?=\r\n|$)")
+_HEAD = re.compile(
+    rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length):[ \t]*(\d{1,15})[ \t]*(?=\r\n|$)"
+)
 
 
 class ServiceError(ConnectionError):
