@@ -233,6 +233,19 @@ def test_an_agent_does_not_grow_beyond_its_machine(
         assert service.service.agents["shop"].agent.config.arms == 2
 
 
+def test_a_head_has_a_limit_however_it_comes(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        for size in (60_000, 70_000, 120_000):
+            head = b"GET /ready HTTP/1.1\r\nhost: localhost\r\nx: %b\r\n\r\n" % (b"y" * size)
+            with socket.create_connection(("127.0.0.1", service.port), 5) as line:
+                line.sendall(head)
+                try:
+                    answer = line.recv(4096)
+                except ConnectionResetError:
+                    answer = b""
+            assert (b" 200 " in answer) == (size < 65_536)
+
+
 @pytest.mark.slow
 def test_a_client_that_stalls_is_let_go(tmp_path: Path) -> None:
     with running(tmp_path, {"limits": {"seconds": 0.2}}) as service:
