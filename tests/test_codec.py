@@ -119,3 +119,10 @@ def test_a_small_file_cannot_ask_for_much_memory(listed: list[Any]) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 100_000
+
+
+def test_files_of_the_format_before_are_refused_as_such() -> None:
+    header = b'{"format": 1, "arrays": []}'
+    content = MAGIC + len(header).to_bytes(8, "little") + header
+    with pytest.raises(ValueError, match="an earlier mogro has written it"):
+        unpack(content + hashlib.sha256(content).digest())

@@ -269,6 +269,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ValueError("it is not a file of mogro")
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise ValueError("its checksum does not match; it is damaged, or cut short")
+    if data[len(MAGIC) : len(MAGIC) + 1] != b"{":
+        raise ValueError("an earlier mogro has written it; this one no longer reads such files")
     header, arrays, end = _read(data, len(MAGIC))
     if end != len(data) - _DIGEST:
         raise ValueError("its header lists other arrays than there are")

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mogro
+from mogro.agent import UnknownDecision
 from mogro.agent.state import ledger
 from mogro.agent.state.ledger import RowIndex
 
@@ -59,6 +61,22 @@ def test_many() -> None:
         index.add(id, row)
     assert [index.get(id) for id in listed] == list(range(5000))
     assert "visit 5000" not in index
+
+
+def test_a_free_row_is_that_of_no_id() -> None:
+    index = RowIndex(["a", "", "b"])
+    assert index.get("") is None
+    agent = mogro.Agent([mogro.Objective("click")], arms=1, seed=1)
+    for id in "abc":
+        agent.decide({"x": [1.0]}, id=id)
+    agent.erase("b")
+    copied = copy.copy(agent)  # its index is made anew
+    for call in (copied.decision, copied.withdraw, copied.activate, copied.erase):
+        with pytest.raises(UnknownDecision):
+            call("")
+    with pytest.raises(UnknownDecision):
+        copied.reward("", {"click": 1.0})
+    assert copied.counters == agent.counters
 
 
 def test_ids_that_are_alike_are_refused() -> None:

@@ -56,6 +56,11 @@ def test_every_kind_of_number_is_learned_as_that_number(agent: mogro.Agent, valu
     assert worth(agent, *x)[0] == pytest.approx(1)
 
 
+def test_what_can_be_read_only_once_is_refused_for_what_it_held(agent: mogro.Agent) -> None:
+    says = "arms: expected different strings, got some twice"
+    refused(agent.decide, iter(["x", "x"]), [[1.0, 0.0], [0.0, 1.0]], says=says)
+
+
 @pytest.mark.parametrize("values", [[1, 2], (1.0, 2.0), 1.0, None, "click", np.ones(2)])
 def test_rewards_come_under_names(agent: mogro.Agent, values: Any) -> None:
     says = f"values: expected a mapping of objective name to number, got {values!r}"

@@ -105,7 +105,18 @@ def test_a_connection_that_was_closed_costs_no_retry() -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [answer(b"<html>", 502), answer(b"<html>"), b"HTTP/1.1 200 OK\r\n\r\n", b"SSH-2\r\n\r\n"],
+    [
+        answer(b"<html>", 502),
+        answer(b"<html>"),
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b'HTTP/1.1 200 OK\r\n\r\n{"a": "\r\ncontent-length: 3"}',
+        b"HTTP/1.1 200 OK\r\nx-content-length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: " + b"9" * 5000 + b"\r\n\r\n{}",
+        answer({"agents": ["shop"], "version": "1"}) + b"\n ",
+        b"SSH-2\r\n\r\n",
+    ],
 )
 def test_answers_of_somebody_else_are_errors(told: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:

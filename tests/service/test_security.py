@@ -17,7 +17,7 @@ from mogro.service import keys as keys_module
 from mogro.service.client import ServiceError
 from mogro.service.config import ServiceConfig, parse_config, read_config
 from mogro.service.keys import KeyRing, add_key, remove_key
-from mogro.service.service import Service
+from mogro.service.service import Audit, Service
 
 
 @pytest.fixture(autouse=True)
@@ -207,7 +207,8 @@ def test_a_form_of_another_site_is_refused(tmp_path: Path) -> None:
 def test_limits(tmp_path: Path) -> None:
     limits = {"body": 1000, "arms": 4, "rate": 8.0, "seconds": 0.5}
     with running(tmp_path, {"limits": limits}) as service:
-        assert service.post("decide", {"id": "x" * 2000}).status == 413
+        answer = service.post("decide", {"id": "x" * 2000})
+        assert (answer.status, answer.json["error"]) == (413, "ContentTooLarge")
         arms = {str(k): [1.0, 0.0] for k in range(5)}
         answer = service.post("decide", {"arms": arms})
         assert (answer.status, answer.json["argument"]) == (413, "arms")
@@ -230,6 +231,19 @@ def test_an_agent_does_not_grow_beyond_its_machine(
         answer = service.ask("PATCH", "/v1/agents/shop/config", settings)
         assert (answer.status, answer.json["argument"]) == (status, "arms")
         assert service.service.agents["shop"].agent.config.arms == 2
+
+
+def test_a_head_has_a_limit_however_it_comes(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        for size in (60_000, 70_000, 120_000):
+            head = b"GET /ready HTTP/1.1\r\nhost: localhost\r\nx: %b\r\n\r\n" % (b"y" * size)
+            with socket.create_connection(("127.0.0.1", service.port), 5) as line:
+                line.sendall(head)
+                try:
+                    answer = line.recv(4096)
+                except ConnectionResetError:
+                    answer = b""
+            assert (b" 200 " in answer) == (size < 65_536)
 
 
 @pytest.mark.slow
@@ -257,6 +271,30 @@ def test_a_client_that_stalls_is_let_go(tmp_path: Path) -> None:
             except ConnectionResetError:
                 answer = b""
             assert answer == b"" or b" 400 " in answer
+
+
+def test_keys_of_an_earlier_version_are_not_lost(tmp_path: Path) -> None:
+    config = parse_config({"agents": {"shop": SHOP}}, tmp_path / "shop.toml")
+    earlier = tmp_path / "shop.keys.toml"
+    earlier.write_text('["phone"]\nhash = "0"\nroles = ["decide"]\n')
+    with pytest.raises(ValueError, match=r"shop\.keys\.toml: keys are in shop\.keys\.json now"):
+        Service(config)
+    add_key(tmp_path / "shop.keys.json", "phone", ["decide"], [])
+    assert KeyRing(tmp_path / "shop.keys.json").required
+
+
+def test_a_change_does_not_go_into_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "shop.audit.jsonl"
+    audit = Audit(path)
+    assert audit.changes() == []
+    audit.write("me", "shop", "arms")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:20])  # killed while it wrote
+    audit = Audit(path)
+    assert [change.what for change in audit.changes()] == ["arms"]
+    for n in range(1000):
+        audit.write("me", "shop", f"config {n}", "x" * 100)
+    changes = audit.changes()
+    assert [change.what for change in changes] == [f"config {n}" for n in range(999, -1, -1)]
 
 
 def test_only_loopback_without_keys(tmp_path: Path) -> None:

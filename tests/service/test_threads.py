@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
 from starlette.exceptions import HTTPException
 
 import mogro
@@ -43,3 +44,16 @@ def test_a_writer_that_is_closed_answers_all_that_wait() -> None:
     assert second.status_code == 503
     assert agent.decision("v1").decision.arm == "a"
     assert agent.counters["decisions"] == 1
+
+
+def test_a_writer_needs_no_new_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there can be none, calls would be refused first and carried out later."""
+    agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+    writer = Writer(agent, max_waiting=10, max_seconds=10.0)
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    assert asyncio.run(writer.perform([lambda: agent.decide({"a": [1.0]}).arm])) == ["a"]
+    writer.close()

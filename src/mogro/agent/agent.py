@@ -1219,11 +1219,14 @@ class Agent:
         return request
 
     def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Read by the configuration known here; what it refuses, by the latest in the journal."""
+        """Read by the configuration known here; what it refuses, by the latest if that differs."""
+        config = self.config
         try:
-            return read(self._store.state.config, *arguments)
+            return read(config, *arguments)
         except ValueError:
             with self._store.current():
+                if self.config is config:
+                    raise
                 return read(self.config, *arguments)
 
     def _decide(

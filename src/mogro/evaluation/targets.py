@@ -133,7 +133,7 @@ def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     in_sample = source is agent
     if not isinstance(source, Agent):
         ids = log.data.to_table(columns=["id"]).column("id").to_pylist()
-        in_sample = any(map(agent.freeze().ledger.rows.__contains__, ids))
+        in_sample = not set(agent.freeze().ledger.ids).isdisjoint(ids)
     note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
     return (note,) if in_sample else ()
 

@@ -19,7 +19,9 @@ from mogro.service.wire import ErrorAnswer
 
 _CHUNK_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 1 << 16
-_HEAD = re.compile(rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length): *(\d+)")
+_HEAD = re.compile(
+    rb"HTTP/1\.\d (\d{3})(?s:.*?)\r\n(?i:content-length):[ \t]*(\d{1,15})[ \t]*(?=\r\n|$)"
+)
 
 
 class ServiceError(ConnectionError):
@@ -112,6 +114,8 @@ def _exchange(connection: socket.socket, request: bytes) -> tuple[int, bytes]:
     while missing_bytes > 0:
         chunks.append(_receive(connection))
         missing_bytes -= len(chunks[-1])
+    if missing_bytes < 0:
+        raise OSError(f"got {-missing_bytes} bytes more than announced")
     return int(match[1]), b"".join(chunks)
 
 

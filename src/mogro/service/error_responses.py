@@ -21,13 +21,15 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ModuleNotFoundError, 501),
     (ValueError, 422),
 )
+_NAMES = {413: "ContentTooLarge"}  # those of HTTPStatus, but this one changed with Python
 
 
 def error_answer(error: Exception) -> tuple[int, ErrorAnswer]:
     """Return the status of the answer to a request that has failed so, and what it says."""
     if isinstance(error, HTTPException):  # of the service itself
-        name = HTTPStatus(error.status_code).phrase.replace(" ", "")
-        return error.status_code, _named_answer(name, error.detail)
+        status = error.status_code
+        name = _NAMES.get(status) or HTTPStatus(status).phrase.replace(" ", "")
+        return status, _named_answer(name, error.detail)
     if isinstance(error, msgspec.ValidationError):
         return 422, _invalid(str(error))
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):

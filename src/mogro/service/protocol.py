@@ -1,6 +1,7 @@
 """HTTP as uvicorn speaks it: heads of requests in time and of a size, answers in one piece."""
 
 import asyncio
+from itertools import chain
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -61,9 +62,10 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            began = self._in_head  # else the end of a body may stand before the head
             super().data_received(data)
             if self._in_head:
-                self._size += len(data)
+                self._size += len(data) * began
                 if self._size > _MAX_HEAD_BYTES:
                     self.transport.abort()
                 elif self._timer is None:
@@ -76,6 +78,9 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             self._in_head = False
             self._stop_timer()
+            if len(self.url) + sum(map(len, chain(*self.headers))) > _MAX_HEAD_BYTES:
+                # The answer is 400.
+                raise ValueError(f"head: expected at most {_MAX_HEAD_BYTES} bytes")
             super().on_headers_complete()
 
         def on_response_complete(self) -> None:

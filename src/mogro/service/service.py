@@ -22,6 +22,7 @@ from mogro.service.wire import ChangeAnswer
 
 Log = Callable[[Mapping[str, Any]], None]
 _MAX_CHANGES = 1000
+_MAX_BYTES = 1 << 20  # of the record, that are read for the last changes
 
 
 class Audit:
@@ -34,7 +35,10 @@ class Audit:
     def write(self, by: str, agent: str, what: str, detail: Any = None) -> None:
         """Write a line, and return when it is on the disk."""
         change = ChangeAnswer(time.time(), by, agent, what, detail)
-        with self._lock, self._path.open("ab") as file:
+        with self._lock, self._path.open("a+b") as file:
+            if file.tell():  # a process that was killed may have left part of a line
+                file.seek(-1, os.SEEK_END)
+                file.write(b"" if file.read() == b"\n" else b"\n")
             file.write(msgspec.json.encode(change) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -42,8 +46,11 @@ class Audit:
     def changes(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
         """Return the last changes, the latest first."""
         changes = []
-        for line in self._path.read_bytes().splitlines()[:-_MAX_CHANGES:-1]:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # of a process that was killed
+        with self._path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _MAX_BYTES))
+            lines = file.read().splitlines()
+        for line in reversed(lines[-_MAX_CHANGES:]):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # part of a line
                 change = msgspec.json.decode(line, type=ChangeAnswer)
                 if agent in (None, change.agent) and what in (None, change.what):
                     changes.append(change)

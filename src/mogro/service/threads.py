@@ -46,10 +46,10 @@ class Writer:
         self.size = 0  # calls that wait or are being carried out
         self._agent, self._max_waiting, self._max_seconds = agent, max_waiting, max_seconds
         self._waiting: deque[_PendingCalls] = deque()
-        self._task: asyncio.Task[None] | None = (
-            None  # that hands on what waits, while anything does
-        )
+        # Hands on what waits, while anything does.
+        self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
+        self._thread.submit(int)  # it starts now: later on, what it cannot begin would wait in it
 
     async def perform(self, calls: Calls) -> Answers:
         """Return the answers to calls, once they are committed."""

@@ -1,7 +1,7 @@
 """Some rows of the ledger: columns of numbers, one entry a decision."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ class Block(NamedTuple):
     completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
     flags: NDArray[np.uint8]
     subject: IntArray  # a hash of whom it was made for; 0 if nobody said
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All of these, as arrays of whatever type."""
+        return self
 
 
 def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:

@@ -38,7 +38,7 @@ _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 _LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
-_RECENT = 1024  # ids in the dict of an index at least; of many, an eighth
+_RECENT = 1024  # ids in the dict of an index at least; of many, a sixteenth
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
@@ -69,7 +69,7 @@ class RowIndex:
     def get(self, id: str) -> int | None:
         """Return the row of an id; None if there is none."""
         row = self._recent.get(id)
-        if row is not None or id is self._absent:
+        if row is not None or id is self._absent or not id:  # free rows have an empty one
             return row
         tag, entries = hash(id) & _TAG, self._entries
         place = self._ends[tag >> self._shift]
@@ -131,8 +131,8 @@ class Ledger:
         self._shared: set[int] = set()  # blocks that others may be reading
         self.references: Counter[int] = Counter()  # to events with arms
         empty = empty_block(1, shape)
-        self._empty = [column[0].copy() for column in empty]
-        width = sum(column.nbytes for column in empty)
+        self._empty = [column[0].copy() for column in empty.columns]
+        width = sum(column.nbytes for column in empty.columns)
         self._bits = min(max((_BYTES // width).bit_length() - 1, _MIN_BLOCK), _MAX_BLOCK)
         self._mask = self.block_size - 1
         self.blocks = [empty_block(self.block_size, shape)]
@@ -243,7 +243,7 @@ class Ledger:
             self._shared.discard(number)
             self.blocks[number] = Block._make(
                 column.copy() if column.flags.writeable else column
-                for column in self.blocks[number]
+                for column in self.blocks[number].columns
             )
         self.versions[number] = self.position
         return self.blocks[number], row & self._mask
@@ -267,8 +267,7 @@ class Ledger:
         block, i = self.writable(row)
         self._release(block.position.item(i))
         self.drop_reference(block.offer.item(i))
-        column: Any
-        for column, empty in zip(block, self._empty, strict=True):
+        for column, empty in zip(block.columns, self._empty, strict=True):
             if column.flags.writeable:
                 column[i] = empty
         self.rows.remove(self.ids[row])
@@ -365,8 +364,7 @@ class Ledger:
         for start, stop in pairwise([*starts, len(rows)]):
             chosen = order[start:stop]
             block, inside = self.blocks[numbers[chosen[0]]], rows[chosen] & (self.block_size - 1)
-            target: Any
-            for target, source in zip(part, block, strict=True):
+            for target, source in zip(part.columns, block.columns, strict=True):
                 target[chosen] = source[inside]
         return part
 
@@ -387,9 +385,8 @@ class Ledger:
                 row = len(self.blocks) << self._bits
                 block = empty_block(self.block_size, self.shape)
                 self.blocks.append(block)
-                column: Any
-                whole: Any
-                for name, column, whole in zip(Block._fields, block, part, strict=True):
+                columns = zip(Block._fields, block.columns, part.columns, strict=True)
+                for name, column, whole in columns:
                     values = whole[start : start + self.block_size]
                     if column.flags.writeable or values.any():
                         self._column_to_write(row, name)[: len(values)] = values

@@ -204,16 +204,16 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
     """Return texts and rows of some decisions; what contradicts itself is refused."""
     ids, *texts = (texts_from_array(arrays[f"ledger.{name}"]) for name in _TEXTS)
     block = Block._make(arrays[f"ledger.{name}"] for name in Block._fields)
-    expected: Any
-    column: Any
-    for name, column, expected in zip(Block._fields, block, empty_block(0, shape), strict=True):
+    expected_columns = empty_block(0, shape).columns
+    columns = zip(Block._fields, block.columns, expected_columns, strict=True)
+    for name, column, expected in columns:
         if column.shape != (len(ids), *expected.shape[1:]) or column.dtype != expected.dtype:
             raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
     used = block.number >= 0
-    sizes = {len(column) for column in texts}
+    sizes = {len(column_texts) for column_texts in texts}
     if [bool(id) for id in ids] != used.tolist() or sizes != {len(ids)}:
         raise ValueError("decisions do not match their texts")
-    rows = Block._make(column[used] for column in block)
+    rows = Block._make(column[used] for column in block.columns)
     is_complete = (rows.state != PENDING).all(axis=1)
     if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
         raise ValueError("its decisions are in an impossible state")
