@@ -24,11 +24,11 @@ def with_objectives(
     other = _apart(Posterior(d, len(indices), prior=posterior.prior, batch=batch))
     new = [m for m, index in enumerate(indices) if index is not None]
     old = [index for index in indices if index is not None]
-    before: Any = (slice(None),) * len(batch)
+    batch_axes: Any = (slice(None),) * len(batch)
     other._updates = posterior._updates
     for name in ARRAYS:
         array = getattr(other, name).copy()  # two of them may be one
-        array[(*before, new)] = getattr(known, name)[(*before, old)]
+        array[(*batch_axes, new)] = getattr(known, name)[(*batch_axes, old)]
         setattr(other, name, array)
     scales = np.ones((len(indices), d + 1, 1))  # of (x, y)
     scales[:, d, 0] = factors
@@ -36,12 +36,12 @@ def with_objectives(
     other._solution *= scales
     other._squares *= np.square(scales[:, d])
     if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
-        before = other.copy()
-        before._mean = other._mean.copy()
-        before._mean[new] = known._mean[old]
-        before._mean *= scales[:, d:]
+        scaled = other.copy()
+        scaled._mean = other._mean.copy()
+        scaled._mean[new] = known._mean[old]
+        scaled._mean *= scales[:, d:]
         other.renew()
-        other.set_residual(before.residual(other._solution[..., d:, :]))
+        other.set_residual(scaled.residual(other._solution[..., d:, :]))
     return other
 
 

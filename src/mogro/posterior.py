@@ -301,9 +301,9 @@ class Posterior:
             return
         for name in ("n", "_zeros", "_precision", "_learned", "_due"):
             setattr(self, name, np.repeat(getattr(self, name), M, axis))
-        own = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
-        self._sums = np.array(self.sums()[..., 0, own[:, :, None], own[:, None]], order="C")
-        self._solution = np.array(self._solution[..., 0, own, :], order="C")
+        columns = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
+        self._sums = np.array(self.sums()[..., 0, columns[:, :, None], columns[:, None]], order="C")
+        self._solution = np.array(self._solution[..., 0, columns, :], order="C")
         self._squares, self._mean = self._squares.mT, self._mean.swapaxes(-2, -3)
         self._recent, self.version = (), self.version + 1
 

@@ -90,7 +90,7 @@ class BudgetTerms(NamedTuple):
         if any(balance.surplus <= 0 for balance in self.balances):
             cheap = estimates.dot(prices).argmax().item()
         if any(balance.surplus > 0 for balance in self.balances):
-            dear = self._hoped(weights).argmax().item()
+            dear = self._optimistic_values(weights).argmax().item()
         chosen = cheap, index, dear
         spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
         return tuple(
@@ -100,7 +100,7 @@ class BudgetTerms(NamedTuple):
             ]
         )
 
-    def _hoped(self, weights: FloatArray) -> FloatArray:
+    def _optimistic_values(self, weights: FloatArray) -> FloatArray:
         """Return what arms may be worth, (K,), without prices of accounts that have a surplus."""
         free, spending = weights + self.prices.weights, self.spending
         for m, weight, balance in zip(

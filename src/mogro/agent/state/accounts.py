@@ -27,9 +27,9 @@ _AIM = 20.0  # decisions' worth
 _SAVED = 0.025  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
-_STEP = 2.0  # of L in a look, for a surplus of a reach, over the root of the looks before
-_MEMORY = 20.0  # looks, for what these would have bought money is saved
-_SLACK = 5.0  # decisions' worth of surplus that are kept in any case
+_PRICE_STEP = 2.0  # of L in a look, for a surplus of a reach, over the root of the looks before
+_DEMAND_LOOKS = 20.0  # looks, for what these would have bought money is saved
+_FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 30  # before a budget is said to be too small
 
@@ -184,11 +184,11 @@ class Account:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         surplus = self.surplus
         if at_stake > 0:
-            step = _STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
+            step = _PRICE_STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
         if surplus > 0:
-            self.demand += at_stake - self.demand / _MEMORY
-            self.level -= max(0.0, surplus - _SLACK - self.demand)
+            self.demand += at_stake - self.demand / _DEMAND_LOOKS
+            self.level -= max(0.0, surplus - _FREE_SURPLUS - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
