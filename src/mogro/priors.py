@@ -46,7 +46,7 @@ class Flat:
     array([[1., 2.]])
     """
 
-    max_fading = 64.0  # of its precision beside the sums, before it is made anew
+    max_fading = 4.0  # of its precision beside the sums, before it is made anew
 
     def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
