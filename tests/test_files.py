@@ -172,3 +172,24 @@ def test_errors_name_the_path_that_was_given(tmp_path: Path) -> None:
     with write_atomically(missing, parents=True) as file:
         file.write(b"here")
     assert missing.read_bytes() == b"here"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="expected a file that can be replaced") as refused:
+        write(pipe, b"content")
+    assert refused.value.filename == str(pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"

@@ -1,6 +1,7 @@
 """Files that are there as a whole or not at all."""
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -24,7 +25,8 @@ def write_atomically(path: str | os.PathLike[str], *, parents: bool = False) -> 
     Parameters
     ----------
     path
-        The target; a file that stands there is replaced in one step.
+        The target; a file that stands there is replaced in one step, a device or a pipe is refused.
+        Of a link, what it points to is the target.
     parents
         Make the folders above it where they are missing.
 
@@ -38,10 +40,12 @@ def write_atomically(path: str | os.PathLike[str], *, parents: bool = False) -> 
     ...     before, Path(folder, "sums").read_bytes()
     (False, b'1 2 3')
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not (target.is_file() or target.is_dir()):  # a new file would hide it
+        raise OSError(errno.EINVAL, "expected a file that can be replaced", os.fspath(path))
     if parents:
         target.parent.mkdir(parents=True, exist_ok=True)
-    with _naming(target):
+    with _naming(path):
         _remove_stale_drafts(target)
         file, draft = _open_draft(target)
     try:
@@ -50,7 +54,7 @@ def write_atomically(path: str | os.PathLike[str], *, parents: bool = False) -> 
         os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
         if sys.platform == "win32":
             file.close()  # Windows moves closed files only
-        with _naming(target):
+        with _naming(path):
             os.replace(draft, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -111,11 +115,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let an error of the system name the path that the caller gave, not the draft's."""
     try:
         yield
     except OSError as error:
         if error.errno is None:
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None

@@ -174,6 +174,24 @@ def test_an_event_with_other_bytes(tmp_path: Path) -> None:
         mogro.Agent.open(path)
 
 
+@pytest.mark.parametrize("index", ["{", '{"posi)ion": 3}', "[]"])
+def test_a_damaged_index_of_snapshots(tmp_path: Path, index: str) -> None:
+    path = tmp_path / "shop.db"
+    with opened(path) as agent:
+        agent.decide(ARMS, id="v3", now=0.0)
+    query(str(path), f"UPDATE mogro_snapshots SET content = CAST('{index}' AS BLOB) WHERE part = 0")
+    with pytest.raises(DamagedJournal, match=r"shop.db: its snapshots are damaged"):
+        mogro.Agent.open(path)
+
+
+def test_a_damaged_schema(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    opened(path).close()
+    path.write_bytes(path.read_bytes().replace(b"TABLE mogro_events", b"\xff" * 18))
+    with pytest.raises(DamagedJournal, match=r"shop.db: "):
+        mogro.Agent.open(path)
+
+
 def test_damage_that_is_met_while_open(shop: str) -> None:
     with opened(shop) as one, opened(shop) as two:
         for n in range(8):

@@ -49,6 +49,7 @@ class SQLiteJournal(Journal):
         sqlite3.OperationalError: JournalUnavailable,
         OSError: JournalUnavailable,
         sqlite3.Error: DamagedJournal,
+        UnicodeDecodeError: DamagedJournal,  # SQLite quotes a damaged schema in its error
     }
 
     def __init__(

@@ -263,7 +263,10 @@ class Journal(ABC):
     def index(self) -> SnapshotIndex:
         """Return what there is of the last snapshot that is whole."""
         content = self.part(0)
-        return SnapshotIndex(**json.loads(content)) if content else SnapshotIndex()
+        try:
+            return SnapshotIndex(**json.loads(content)) if content else SnapshotIndex()
+        except (ValueError, TypeError) as error:
+            raise DamagedJournal(f"{self.path}: its snapshots are damaged: {error}") from error
 
     def write_index(self, index: SnapshotIndex) -> None:
         """Make a snapshot the current one, in place of the last."""
