@@ -640,3 +640,16 @@ def test_small_arms_are_explored_as_long_as_the_paper_says(scale: float) -> None
         assert policy.exploring
         policy.update(arms[arm], rng.standard_normal(1))
     assert np.linalg.matrix_rank(policy.posterior.V[0] / scale**2, tol=1e-3) == 3
+
+
+@pytest.mark.parametrize("answer", [[99], [-1], None, [1.5], [0, 1], 2, [True]])
+def test_an_exploration_that_names_no_arm_is_refused(answer: Any) -> None:
+    class Broken:
+        def choose(self, context: ExplorationContext, *, rng: Any) -> Any:
+            return answer
+
+    policy = mogro.MOGRO(dim=3, objectives=2, exploration=Broken())
+    with pytest.raises(ValueError, match="exploration: expected"):
+        policy.select(np.eye(3), rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="exploration: expected"):
+        policy.probabilities(np.eye(3))

@@ -24,7 +24,7 @@ from mogro._validation import (
     without_warnings,
 )
 from mogro.beliefs import Beliefs, take, take_arms, variances
-from mogro.exploration import Exploration, ExplorationContext
+from mogro.exploration import Exploration, ExplorationContext, arms_to_explore
 from mogro.scalarization import Scalarization, is_linear, is_nonlinear
 from mogro.selection import Selection, draw_member, is_front
 from mogro.valuation import (
@@ -190,7 +190,7 @@ def _explore(policy: ChoiceRule, inputs: _Inputs, explore: ExplorationContext) -
     exploring = np.zeros(math.prod(batch), dtype=np.bool_)
     exploring[learners] = True
     arm = np.empty(exploring.size, dtype=np.int64)
-    arm[learners] = policy.exploration.choose(explore, rng=part_of(rng, learners))
+    arm[learners] = arms_to_explore(policy.exploration, explore, rng=part_of(rng, learners))
     others = np.flatnonzero(~exploring)
     if others.size:
         arms, known = take_arms(inputs.features, batch, others), inputs.beliefs.take(others)

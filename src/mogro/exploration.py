@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mogro._algebra import arms_in_turn, largest, smallest
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray, check_finite, floats
+from mogro._validation import FloatArray, IntArray, check_finite, floats, indices
 from mogro.beliefs import (
     UNSEEN,
     Beliefs,
@@ -127,6 +127,20 @@ def check_exploration(exploration: object, name: str) -> None:
     """Refuse what cannot choose."""
     if isinstance(exploration, type) or not callable(getattr(exploration, "choose", None)):
         raise ValueError(f"{name}: expected an object with a method choose, got {exploration!r}")
+
+
+def arms_to_explore(
+    exploration: Exploration, context: ExplorationContext, *, rng: Rng
+) -> IntArray:
+    """Return the arm that an exploration chooses for each of the n learners."""
+    answer = exploration.choose(context, rng=rng)
+    arms = indices(answer, "exploration", below=context.arms.shape[-2])
+    if arms.shape != context.learners.shape:
+        raise ValueError(
+            f"exploration: expected an arm for each of {context.learners.size} learners, "
+            f"got shape {arms.shape}"
+        )
+    return arms
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from mogro._streams import Rng, part_of
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms, ChoiceRule, arm_features, choose
-from mogro.exploration import ExplorationContext
+from mogro.exploration import ExplorationContext, arms_to_explore
 from mogro.probability import (
     Probabilities,
     counted_probabilities,
@@ -123,7 +123,7 @@ def _when_exploring(
     tell = getattr(policy.exploration, "probabilities", None)
     if tell is not None:
         return exact_probabilities(np.asarray(tell(explore)[0]))
-    drawn = [int(policy.exploration.choose(explore, rng=rng)[0]) for _ in range(_CHOICES)]
+    drawn = [arms_to_explore(policy.exploration, explore, rng=rng)[0] for _ in range(_CHOICES)]
     return counted_probabilities(
         np.bincount(drawn, minlength=explore.arms.shape[-2]), _CHOICES, chosen
     )
