@@ -129,9 +129,7 @@ def check_exploration(exploration: object, name: str) -> None:
         raise ValueError(f"{name}: expected an object with a method choose, got {exploration!r}")
 
 
-def arms_to_explore(
-    exploration: Exploration, context: ExplorationContext, *, rng: Rng
-) -> IntArray:
+def arms_to_explore(exploration: Exploration, context: ExplorationContext, *, rng: Rng) -> IntArray:
     """Return the arm that an exploration chooses for each of the n learners."""
     answer = exploration.choose(context, rng=rng)
     arms = indices(answer, "exploration", below=context.arms.shape[-2])

@@ -331,6 +331,30 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
         Service(read_config(path))
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("epsilon = 5", "agents.a: epsilon: expected a number in [0, 1], got 5"),
+        ("budgets = [{objective = 'y', at_most = 1}]", "agents.a: budgets: expected objectives"),
+        ("context = {z = {type = 'number', std = 0}}", "agents.a: context: std: expected"),
+        ("catalogue = {p = [1, 2, 3]}", "agents.a: features: expected shape (1, 2)"),
+        ("catalogue = {p = {z = 1}}", "agents.a: features: expected numbers"),
+        ("noise = -1", "agents.a: noise: expected numbers above 0"),
+        ("noise = {y = 1}", "agents.a: noise: expected the standard deviation"),
+        ("[limits]\nbody = 0", "Expected `int` >= 1 - at `$.limits.body`"),
+    ],
+)
+def test_a_check_looks_at_agents_as_a_start_would(
+    tmp_path: Path, setting: str, message: str
+) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(f"[agents.a]\narms = 2\nobjectives = [{{name = 'x'}}]\n{setting}\n")
+    checked = run(cli.main, "serve", path, "--check")
+    assert message in checked.output
+    assert checked.exit_code == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["shop.toml"]
+
+
 def test_keys_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "shop.toml"
     path.write_text("[agents.a]\narms = 2\nobjectives = [{name = 'x'}]\n")

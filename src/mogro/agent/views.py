@@ -11,6 +11,7 @@ from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, share
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.arms import ArmSet
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -152,18 +153,10 @@ def certain_front(
         )
     if config.arm_effects:
         raise ValueError("confidence: expected an agent without arm_effects, got one with them")
-    names = config.objective_set.names
-    names_match = isinstance(noise, Mapping) and noise.keys() == set(names)
-    if noise is None or (isinstance(noise, Mapping) and not names_match):
-        raise ValueError(
-            f"noise: expected the standard deviation of rewards, a number or one for each of "
-            f"{list(names)}, got {noise!r}"
-        )
-    deviations = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
     certainty = front_confidence(
         learner.observed,
         np.stack([arms.arm_features(index)[1] for index in range(len(arms))]),
-        noise=check_noise(deviations, len(names)) / np.abs(config.objective_set.scale),
+        noise=noise_in_units(noise, config.objective_set),
         delta=1 - confidence,
         effective=True,
     )
@@ -171,6 +164,21 @@ def certain_front(
     certain = dict(zip(arms.ids, states, strict=True))
     front = learned_front(*learner.beliefs_about(arms), config)
     return replace(front, certain=certain, confidence=confidence)
+
+
+def noise_in_units(
+    noise: float | Mapping[str, float] | None, objective_set: ObjectiveSet
+) -> FloatArray:
+    """Return standard deviations of rewards in units of the objectives, (M,)."""
+    names = objective_set.names
+    names_match = isinstance(noise, Mapping) and noise.keys() == set(names)
+    if noise is None or (isinstance(noise, Mapping) and not names_match):
+        raise ValueError(
+            f"noise: expected the standard deviation of rewards, a number or one for each of "
+            f"{list(names)}, got {noise!r}"
+        )
+    deviations = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
+    return check_noise(deviations, len(names)) / np.abs(objective_set.scale)
 
 
 def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:

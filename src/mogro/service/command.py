@@ -11,6 +11,7 @@ import uvicorn
 from mogro.service.app import make_app
 from mogro.service.config import ServiceConfig, read_config
 from mogro.service.demo import demo_config, send_visitors
+from mogro.service.hosted_agent import check_agent
 from mogro.service.keys import KeyRing, add_key, remove_key
 from mogro.service.protocol import make_protocol
 from mogro.service.service import Service, write_line
@@ -38,6 +39,11 @@ def run(arguments: argparse.Namespace) -> None:
         remove_key(config.key_file, arguments.remove_key)
     elif arguments.check:
         config.check(keys=KeyRing(config.key_file).required)
+        for name, section in config.agents.items():
+            try:
+                check_agent(section)
+            except ValueError as error:
+                raise ValueError(f"agents.{name}: {error}") from None
         print(f"{arguments.file}: {', '.join(config.agents)}")
     else:
         serve(config)

@@ -24,6 +24,7 @@ from mogro.agent import (
 from mogro.service.wire import Weights
 
 Size = Annotated[int, Meta(ge=1, le=10_000)]  # of features
+AtLeastOne = Annotated[int, Meta(ge=1)]
 
 
 class NumberColumn(Struct, tag="number", forbid_unknown_fields=True):
@@ -114,25 +115,31 @@ class AgentSection(AgentSettings, kw_only=True):
     catalogue: dict[str, list[float] | dict[str, Any]] = {}  # arms before any were sent
     noise: float | dict[str, float] | None = None  # of rewards, by which the page knows the front
 
-    def open(self, journal: str, name: str) -> Agent:
-        """Open the agent, and create it the first time."""
-        options = self.options()
+    def options(self) -> dict[str, Any]:
+        """Return what is given, as an agent takes it."""
+        options = super().options()
         for of_the_service in ("journal", "catalogue", "noise"):
             del options[of_the_service]
-        return Agent.open(journal, name=name, **options)
+        return options
+
+    def open(self, journal: str, name: str) -> Agent:
+        """Open the agent, and create it the first time."""
+        return Agent.open(journal, name=name, **self.options())
 
 
 class Limits(Struct, forbid_unknown_fields=True, frozen=True):
     """What a request may ask for; more is refused."""
 
-    body: int = 1_000_000  # bytes
-    arms: int = 10_000  # on offer, in a request or in a catalogue
-    features: int = 500  # of an agent whose settings change, with products: its square is memory
-    batch: int = 100  # calls
-    waiting: int = 500  # calls of an agent, beyond which the answer is 503
-    connections: int = 1000
-    seconds: float = 10.0  # for a body to arrive, and for a call to wait
-    rate: float = 0.0  # requests a second and key; 0 for any
+    body: AtLeastOne = 1_000_000  # bytes
+    arms: AtLeastOne = 10_000  # on offer, in a request or in a catalogue
+    features: AtLeastOne = (
+        500  # of an agent whose settings change, with products: its square is memory
+    )
+    batch: AtLeastOne = 100  # calls
+    waiting: AtLeastOne = 500  # calls of an agent, beyond which the answer is 503
+    connections: AtLeastOne = 1000
+    seconds: Annotated[float, Meta(gt=0)] = 10.0  # for a body to arrive, and for a call to wait
+    rate: Annotated[float, Meta(ge=0)] = 0.0  # requests a second and key; 0 for any
 
 
 class Personalizer(Struct, forbid_unknown_fields=True, frozen=True):

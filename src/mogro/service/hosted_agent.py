@@ -13,7 +13,9 @@ from starlette.exceptions import HTTPException
 from mogro._files import write_atomically
 from mogro.agent import Agent, Alarm, Catalogue
 from mogro.agent.features.encoder import read_records
-from mogro.service.config import ServiceConfig
+from mogro.agent.features.feature_map import FeatureMap
+from mogro.agent.views import noise_in_units
+from mogro.service.config import AgentSection, ServiceConfig
 from mogro.service.threads import Writer
 
 _CACHE_SECONDS = 5.0  # seconds for which alarms are kept: they look at all decisions
@@ -46,7 +48,7 @@ class ArmStore:
             except ValueError as error:
                 raise ValueError(f"{path}: not a catalogue: {error}") from None
         self._features = agent.config.features
-        self._catalogue = self._encode(self.features_by_arm)
+        self._catalogue = make_catalogue(self.features_by_arm, self._features)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -54,7 +56,8 @@ class ArmStore:
         features = self._agent.config.features
         if features is not self._features:
             with self._lock:
-                self._catalogue, self._features = self._encode(self.features_by_arm), features
+                self._catalogue = make_catalogue(self.features_by_arm, features)
+                self._features = features
         return self._catalogue
 
     def put(self, arms: Mapping[str, Any]) -> None:
@@ -75,21 +78,30 @@ class ArmStore:
         if len(features_by_arm) > self._max_arms:
             message = f"arms: expected at most {self._max_arms} in all, got {len(features_by_arm)}"
             raise HTTPException(413, message)
-        catalogue = self._encode(features_by_arm)
+        catalogue = make_catalogue(features_by_arm, self._agent.config.features)
         with write_atomically(self._path) as file:
             file.write(json.dumps(features_by_arm).encode())
         self.features_by_arm, self._catalogue = features_by_arm, catalogue
 
-    def _encode(self, features_by_arm: Mapping[str, Any]) -> Catalogue:
-        features = self._agent.config.features
-        catalogue = Catalogue(features.dim)
-        if features_by_arm:
-            rows = list(features_by_arm.values())
-            records = read_records(rows)
-            catalogue.add(
-                list(features_by_arm), rows if records is None else features.encode_arms(records)
-            )
-        return catalogue
+
+def make_catalogue(features_by_arm: Mapping[str, Any], features: FeatureMap) -> Catalogue:
+    """Return arms as an agent takes them, from numbers or records."""
+    catalogue = Catalogue(features.dim)
+    if features_by_arm:
+        rows = list(features_by_arm.values())
+        records = read_records(rows)
+        catalogue.add(
+            list(features_by_arm), rows if records is None else features.encode_arms(records)
+        )
+    return catalogue
+
+
+def check_agent(section: AgentSection) -> None:
+    """Refuse settings that no agent can have, arms that it cannot read, and noise of others."""
+    config = Agent(**section.options()).config
+    make_catalogue(section.catalogue, config.features)
+    if section.noise is not None:
+        noise_in_units(section.noise, config.objective_set)
 
 
 class HostedAgent:
