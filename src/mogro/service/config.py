@@ -132,9 +132,7 @@ class Limits(Struct, forbid_unknown_fields=True, frozen=True):
 
     body: AtLeastOne = 1_000_000  # bytes
     arms: AtLeastOne = 10_000  # on offer, in a request or in a catalogue
-    features: AtLeastOne = (
-        500  # of an agent whose settings change, with products: its square is memory
-    )
+    features: AtLeastOne = 500  # of an agent with other settings, with products: memory squared
     batch: AtLeastOne = 100  # calls
     waiting: AtLeastOne = 500  # calls of an agent, beyond which the answer is 503
     connections: AtLeastOne = 1000
