@@ -268,7 +268,7 @@ class Agent:
         clock
             As for a new agent; of this process.
         on_event
-            Called with every event of this process, after it has happened.
+            Called with every event of this process, once it is on the disk.
         options
             Beside objectives: ``arms``, ``context``, ``seed`` and so on, as for a new agent.
 
@@ -1317,7 +1317,7 @@ class Agent:
         if isinstance(result, Exception):
             raise result
         if self._on_event is not None:
-            self._notify(event)
+            self._store.tell(self._notify, event)
         if type(event) is Decided and event.time is None:  # from which nothing is learned
             return result
         learner = self._store.state.learner

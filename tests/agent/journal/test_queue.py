@@ -13,7 +13,7 @@ from tests.agent.journal.worlds import ARMS, live, opened
 
 import mogro
 from mogro.agent.errors import JournalError
-from mogro.agent.events import Expired
+from mogro.agent.events import Expired, to_plain
 from mogro.agent.journal import CommitQueue, open_journal, tables
 
 
@@ -147,3 +147,69 @@ def test_what_has_a_commit_of_its_own_is_refused_in_a_batch(shop: str) -> None:
             assert isinstance(error, JournalError)
             assert "called again from within a call" in str(error)
         assert [each.decision.id for each in agent.decisions()] == ["first", "second"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
+def test_what_a_listener_raises_undoes_nothing(shop: str, error: BaseException) -> None:
+    def listen(event: Any) -> None:
+        told.append(event)
+        if getattr(event, "id", None) == "v1":
+            raise error
+
+    told: list[Any] = []
+    with opened(shop, on_event=listen) as agent:
+        agent.decide(ARMS, id="v0", now=0.0)
+        with pytest.raises(type(error)):
+            agent.observe(ARMS, arm="film", rewards={"click": 1.0}, id="v1", now=1.0)
+        assert agent.decision("v1").rewards == {"click": 1.0}
+        assert agent.decide(ARMS, id="v2", now=2.0).arm in ARMS
+        happened = [to_plain(event) for _, event in agent.events()]
+    kinds = {"Offered", "PriorLearned"}
+    assert [e["is"] for e in map(to_plain, told) if e["is"] not in kinds] == [
+        e["is"] for e in happened if e["is"] not in kinds
+    ]
+
+
+def test_what_a_listener_raises_is_not_for_other_threads(tmp_path: Path) -> None:
+    def listen(event: Any) -> None:
+        if getattr(event, "id", None) == "bad":
+            raise RuntimeError(event.id)
+
+    agent = opened(tmp_path / "shop.db", on_event=listen)
+    queue: Any = agent._store
+    queue._journal = Counting(queue._journal, lambda: len(queue._waiting) == 4 or not threads)
+    answers: dict[str, Any] = {}
+
+    def decide(id: str) -> None:
+        try:
+            answers[id] = agent.decide(ARMS, id=id, now=1.0)
+        except RuntimeError as error:
+            answers[id] = error
+
+    threads = [threading.Thread(target=decide, args=(id,)) for id in ("a", "bad", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    threads.clear()
+    assert isinstance(answers.pop("bad"), RuntimeError)
+    assert {id: decision.id for id, decision in answers.items()} == {id: id for id in "abc"}
+    assert agent.counters["decisions"] == 4
+    agent.close()
+
+
+def test_a_listener_is_told_of_what_is_committed_only(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise OSError("no space left")
+
+    told: list[Any] = []
+    agent = opened(tmp_path / "shop.db", on_event=told.append)
+    journal: Any = agent._store._journal  # type: ignore[union-attr]
+    journal.commit = fail
+    with pytest.raises(OSError, match="no space"):
+        agent.decide(ARMS, id="v", now=1.0)
+    assert not told
+    del journal.commit
+    agent.decide(ARMS, id="v", now=1.0)
+    assert [type(event).__name__ for event in told] == ["Offered", "Decided"]
+    agent.close()

@@ -45,6 +45,7 @@ class PendingCall:
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
+        self.news: list[Callable[[], object]] = []  # for a listener, once it is committed
 
 
 class CommitQueue:
@@ -83,6 +84,7 @@ class CommitQueue:
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
         self._uncommitted: list[Event] = []  # applied in this round
+        self._news: list[Callable[[], object]] = []  # of the call that is carried out
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
             self._catch_up()
@@ -145,6 +147,10 @@ class CommitQueue:
             self._uncommitted.append(event)
         self._state_is_valid = True
         return result
+
+    def tell(self, listener: Callable[[Event], object], event: Event) -> None:
+        """Tell a listener of an event, for ``work``, once it is committed."""
+        self._news.append(partial(listener, event))
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -293,6 +299,7 @@ class CommitQueue:
             with self._transaction(calls) as state:
                 calls += self._take_waiting()
                 for call in calls:
+                    self._news = call.news = []
                     self._carry_out(call)
                 self._snapshots.advance(state)
         except Exception as error:
@@ -302,7 +309,10 @@ class CommitQueue:
             with self._turn:
                 unfinished = [call for call in calls if not call.done and call is not leading_call]
                 self._waiting.extendleft(reversed(unfinished))
+            _tell_news(call for call in calls if call.done)
             raise
+        else:
+            _tell_news(calls)
 
     def _take_waiting(self) -> list[PendingCall]:
         """Take all calls that wait."""
@@ -427,3 +437,18 @@ class CommitQueue:
             with self._transaction():
                 self._snapshots.step()
         time.sleep(_PAUSE_BETWEEN_COMMITS)
+
+
+def _tell_news(calls: Iterable[PendingCall]) -> None:
+    """Tell listeners what has happened, all of it and in order; what they raise is the caller's."""
+    interrupt: BaseException | None = None
+    for call in calls:
+        for tell in call.news:
+            try:
+                tell()
+            except Exception as error:
+                call.error = error
+            except BaseException as error:
+                interrupt = error
+    if interrupt is not None:
+        raise interrupt

@@ -593,6 +593,10 @@ class LockedState:
                 results.append(error)
         return results
 
+    def tell(self, listener: Callable[[events.Event], object], event: events.Event) -> None:
+        """Tell a listener of an event that has happened."""
+        listener(event)
+
     def current(self) -> AbstractContextManager[object]:
         """Keep the state as it is."""
         return self._lock
