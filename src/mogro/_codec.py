@@ -194,9 +194,11 @@ def _dtype(code: str) -> np.dtype[Any]:
     return dtype
 
 
-def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dict[str, type[Any]]:
+def by_name(known: Iterable[type[Any]], others: Sequence[type[Any]] = ()) -> dict[str, type[Any]]:
     """Return classes by their names: mogro's own, and others that are named differently."""
-    foreign = list(others)
+    foreign: Any = others
+    if not isinstance(foreign, Sequence) or not all(isinstance(kind, type) for kind in foreign):
+        raise ValueError(f"types: expected a list of classes, got {others!r}")
     classes = {*known, *foreign}
     named = {kind.__name__: kind for kind in classes}
     if len(named) < len(classes):

@@ -72,6 +72,13 @@ def share(value: object, name: str, *, closed: str = "[]") -> float:
     return between(value, name, 0, 1, closed=closed)
 
 
+def boolean(value: object, name: str) -> bool:
+    """Return ``value`` as a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
 def folder_or_file(value: object, name: str) -> Path:
     """Return ``value`` as a path."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):

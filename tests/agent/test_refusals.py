@@ -401,3 +401,52 @@ def test_a_reward_that_cannot_be_learned_leaves_nothing_behind(
 def test_bounds_whose_squares_are_no_numbers_are_refused(bound: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(bound))}: expected a size from 1e-48 to"):
         mogro.Budget("click", **bound)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bounds", [3, [1.0, 2.0], "ab"])
+def test_bounds_come_under_names(agent: mogro.Agent, bounds: Any) -> None:
+    before = agent.counters
+    says = f"at_least: expected a mapping of objective name to number, got {bounds!r}"
+    refused(agent.decide, ARMS, at_least=bounds, says=says)
+    refused(agent.decide, ARMS, at_most=bounds, says=says.replace("least", "most"))
+    assert agent.counters == before
+
+
+def test_an_observed_id_stays_with_its_arm(agent: mogro.Agent) -> None:
+    agent.observe(ARMS, arm="x", id="v2")
+    before = agent.counters
+    says = "arm: decision 'v2' chose 'x', got 'y'"
+    refused(agent.observe, ARMS, arm="y", rewards={"click": 1.0}, id="v2", says=says)
+    assert agent.counters == before
+    agent.observe(ARMS, arm="x", rewards={"click": 1.0}, id="v2")
+    assert agent.decision("v2").rewards == {"click": 1.0}
+
+
+def test_settings_that_are_no_booleans_or_functions(agent: mogro.Agent) -> None:
+    made = partial(mogro.Agent, OBJECTIVES, arms=2, seed=0)
+    refused(made, arm_effects="no", says="arm_effects: expected True or False, got 'no'")
+    refused(made, on_event=3, says="on_event: expected a function of an event, or None, got 3")
+    refused(agent.expire, 1.0, confirm="no", says="confirm: expected True or False, got 'no'")
+
+
+def test_files_and_classes_of_another_kind(agent: mogro.Agent, tmp_path: Path) -> None:
+    agent.save(tmp_path / "agent")
+    mogro.MOGRO(2, 2).save(tmp_path / "policy")
+    for types in (3, [3], mogro.MOGRO):
+        says = f"types: expected a list of classes, got {types!r}"
+        refused(mogro.Agent.load, tmp_path / "agent", types=types, says=says)
+        refused(mogro.Agent.open, tmp_path / "shop.db", types=types, says=says)
+        refused(mogro.MOGRO.load, tmp_path / "policy", types=types, says=says)
+    with pytest.raises(mogro.agent.DamagedSnapshot, match="something else than an agent is in it"):
+        mogro.Agent.load(tmp_path / "policy")
+    with pytest.raises(ValueError, match="something else than a policy is in it"):
+        mogro.MOGRO.load(tmp_path / "agent")
+    refused(mogro.Agent.open, tmp_path, says=f"{tmp_path}: expected a file, got a folder")
+    says = "seed: expected it beside objectives, got none"
+    refused(mogro.Agent.open, tmp_path / "shop.db", OBJECTIVES, arms=2, says=says)
+    assert not (tmp_path / "shop.db").exists()
+
+
+def test_a_number_beyond_every_float() -> None:
+    encoder = mogro.Encoder(age=mogro.Number())
+    refused(encoder, {"age": 10**400}, says="age: expected a number, got 1000")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
-from mogro._validation import FloatArray, between, count, folder_or_file, share
+from mogro._validation import FloatArray, between, boolean, count, folder_or_file, share
 from mogro.agent import decision_records, views
 from mogro.agent.alarms import Alarm, find_alarms
 from mogro.agent.budget import BudgetStatus
@@ -295,6 +295,9 @@ class Agent:
         """
         if objectives is None and options:
             raise ValueError(f"objectives: expected some beside {sorted(options)}, got None")
+        for needed in ("arms", "seed"):
+            if objectives is not None and needed not in options:
+                raise ValueError(f"{needed}: expected it beside objectives, got none")
         config = None if objectives is None else AgentConfig(objectives, **options)
         agent = cls.__new__(cls)
         events_between = count(snapshot_every, "snapshot_every")
@@ -493,7 +496,8 @@ class Agent:
         Parameters
         ----------
         arms, features, context, id, eligible, now
-            As for :meth:`decide`. An id that is known gives the decision that was made under it.
+            As for :meth:`decide`. An id that is known gives the decision that was made under it,
+            which has to be for the same arm.
         arm
             The id of the arm that was chosen.
         rewards
@@ -524,6 +528,10 @@ class Agent:
             values = read_rewards(self.config, reward_values, "rewards")
             make = partial(observed_decision, arm=arm, propensity=probability)
             decision = self._decide(id, current, make)
+            if decision.arm != arm:
+                raise ValueError(
+                    f"arm: decision {decision.id!r} chose {decision.arm!r}, got {arm!r}"
+                )
             if values:
                 self._commit(Rewarded(decision.id, values, current.time))
             return decision
@@ -621,7 +629,7 @@ class Agent:
         """
         when = read_time(now, self._clock, needed=True)
         assert when is not None
-        commit = self._commit if confirm else partial(self._commit_at, now=now)
+        commit = self._commit if boolean(confirm, "confirm") else partial(self._commit_at, now=now)
         return int(self._store.perform(commit, Expired(when)))
 
     @property
@@ -1182,6 +1190,10 @@ class Agent:
     ) -> None:
         if not (clock is None or callable(clock)):
             raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
+        if not (on_event is None or callable(on_event)):
+            raise ValueError(
+                f"on_event: expected a function of an event, or None, got {on_event!r}"
+            )
         self._clock = clock
         self._refused_times = 0
         self._on_event = on_event

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
-from mogro._validation import FloatArray, count, real, share
+from mogro._validation import FloatArray, boolean, count, real, share
 from mogro.agent.budget import Budget, Spending
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
@@ -107,7 +107,7 @@ class AgentConfig:
             "seed": count(self.seed, "seed", minimum=0),
             "policy": policy,
             "prior": prior,
-            "arm_effects": bool(self.arm_effects),
+            "arm_effects": boolean(self.arm_effects, "arm_effects"),
             "epsilon": share(self.epsilon, "epsilon"),
             "holdout": share(self.holdout, "holdout"),
             "baseline": _check_baseline(self.baseline),

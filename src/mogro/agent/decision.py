@@ -172,7 +172,7 @@ class Decision:
         if self._inputs is None:
             raise ValueError(
                 f"decision {self.id!r}: its inputs are known only to the Decision that the first "
-                "call returned, or to a journal"
+                "call returned, or with a journal to agent.decision(id).decision"
             )
         return self._inputs
 

@@ -74,7 +74,9 @@ class Explanation:
 def explain(decision: Decision) -> Explanation:
     """Compare the chosen arm with the others, by what was believed then."""
     if not isinstance(decision, Decision):
-        raise ValueError(f"decision: expected a Decision, got {decision!r}")
+        raise ValueError(
+            f"decision: expected a Decision, got {decision!r}; agent.decision(id).decision is one"
+        )
     inputs, objective_set = decision.inputs, decision.config.objective_set
     values = inputs.estimates
     chosen = inputs.arms.ids.index(decision.arm)

@@ -167,13 +167,18 @@ def read_constraints(
         return None
     bounds: list[dict[str, float]] = []
     for argument in ("at_least", "at_most"):
-        bounds_by_name = getattr(unchecked, argument)
-        for name in bounds_by_name or ():
+        bounds_by_name = getattr(unchecked, argument) or {}
+        if not isinstance(bounds_by_name, Mapping):
+            raise ValueError(
+                f"{argument}: expected a mapping of objective name to number, "
+                f"got {bounds_by_name!r}"
+            )
+        for name in bounds_by_name:
             if name not in objective_set.index:
                 raise ValueError(
                     f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
                 )
-        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (bounds_by_name or {}).items()})
+        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in bounds_by_name.items()})
     return Constraints(bounds[0], bounds[1], certainty)
 
 

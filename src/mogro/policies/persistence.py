@@ -36,12 +36,15 @@ def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
+    classes = by_name(BUILT_IN, types)
     try:
         header, arrays = unpack(Path(path).read_bytes())
+        if "policy" not in header:
+            raise ValueError("something else than a policy is in it")
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
         check_room(header["policy"], arrays)
-        policy = from_plain(header["policy"], by_name(BUILT_IN, types))
+        policy = from_plain(header["policy"], classes)
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.load_state(arrays)
@@ -69,7 +72,7 @@ def check_names(value: Any) -> dict[str, type[Any]]:
     What no file could hold, or would be taken for one of mogro's own, is a ``ValueError``.
     """
     to_plain(value)
-    return by_name(BUILT_IN, foreign_types(value))
+    return by_name(BUILT_IN, tuple(foreign_types(value)))
 
 
 def foreign_types(value: Any) -> Iterator[type[Any]]:

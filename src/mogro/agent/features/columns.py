@@ -167,9 +167,12 @@ class Vector:
 
 
 def _finite(value: Any, expected: str) -> float:
-    if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
-        raise TypeError(expected)
-    return float(value)
+    try:
+        if isinstance(value, Real | np.bool_) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # an integer beyond every float
+        pass
+    raise TypeError(expected)
 
 
 def fit_column(name: str, values: list[Any], max_values: int) -> Column:

@@ -31,6 +31,7 @@ def open_journal(
     if type(name) is not str or not name:
         raise ValueError(f"name: expected a string, not empty, got {name!r}")
     folder_or_file(path, "path")
+    by_name(KNOWN, types)  # it checks them
     plain = None if config is None else to_plain(config)
     journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
     try:

@@ -55,6 +55,8 @@ class SQLiteJournal(Journal):
     def __init__(
         self, path: str, name: str, config: dict[str, Any] | None, *, timeout: float
     ) -> None:
+        if Path(path).is_dir():
+            raise JournalError(f"{path}: expected a file, got a folder")
         if config is None and not Path(path).is_file():
             raise JournalError(f"{path}: no such file; to create it, give the objectives")
         super().__init__(path, name, config, timeout=timeout)

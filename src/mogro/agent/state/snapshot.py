@@ -61,6 +61,7 @@ def write_snapshot(path: str | os.PathLike[str], state: State) -> None:
 
 def read_snapshot(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
     """Read what :func:`write_snapshot` wrote; a damaged file is refused with the reason."""
+    by_name(KNOWN, types)  # it checks them
     content = Path(path).read_bytes()
     return decode_state(content, None, partial(config_from_plain, types=types), where=f"at {path}")
 
@@ -86,6 +87,8 @@ def decode_state(
     """Return the state of a head and its blocks; without blocks, the head is a whole file."""
     try:
         header, arrays = unpack(head)
+        if "version" not in header:
+            raise ValueError("something else than an agent is in it")
         if header["version"] != VERSION:
             version = str(header["version"])[:40]
             raise ValueError(f"version {version!r} is not known here, only {VERSION}")
