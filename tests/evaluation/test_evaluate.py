@@ -1,6 +1,7 @@
 """Values from a log are the truth, as often as they say; and where there is none, no number."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -281,3 +282,27 @@ def test_logs_that_keep_no_arms_take_probabilities_only() -> None:
             mogro.evaluate(table, policy)
     with pytest.raises(ValueError, match="does not record the arms on offer"):
         mogro.evaluate(table, np.full((4, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("log", [[], [{"id": "v1"}], [1, 2], {}])
+def test_what_is_no_log_is_refused(log: Any) -> None:
+    with pytest.raises(ValueError, match="log: expected an Agent, its file or address, a table"):
+        mogro.evaluate(log, WEIGHTS)
+
+
+def test_a_log_without_some_columns_is_refused() -> None:
+    table = tiny()
+    for name in ("propensity", "time", "reward_click", "offered_estimates"):
+        with pytest.raises(ValueError, match=rf"log: expected all columns .* \['{name}'\]"):
+            mogro.evaluate(table.drop_columns([name]), {"click": 1})
+
+
+@pytest.mark.parametrize("policy", [None, "best"])
+def test_what_is_no_target_is_refused(policy: Any) -> None:
+    with pytest.raises(ValueError, match="policy: expected weights by objective, a scalarisation"):
+        mogro.evaluate(tiny(), policy)
+
+
+def test_a_class_is_no_target() -> None:
+    with pytest.raises(ValueError, match="got the class MOGRO"):
+        mogro.evaluate(tiny(), mogro.MOGRO)

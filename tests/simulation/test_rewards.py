@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
+import mogro
 from mogro import Streams
 from mogro.environments import FixedArms, VaryingContexts
 from mogro.simulation import Purpose, stream
@@ -66,3 +67,22 @@ def test_what_stays_comes_as_the_very_same_array(staying: bool) -> None:
     assert (first is second) == staying
     assert (means is later) == staying
     assert not first.flags.writeable
+
+
+@pytest.mark.parametrize("answer", [None, "ab", [1.0], [np.nan, 1.0]])
+def test_rewards_that_are_no_numbers_are_refused(answer: Any) -> None:
+    class Broken:
+        dim, arms, objectives = 3, 4, 2
+        theta = np.ones((2, 3))
+
+        def contexts(self, *, rng: Any) -> Any:
+            return np.ones((4, 3))
+
+        def observe(self, x: Any, *, rng: Any) -> Any:
+            return answer
+
+    with pytest.raises(ValueError, match="environment: expected finite rewards of shape"):
+        mogro.simulate(mogro.MOGRO, Broken(), rounds=3)
+    Broken.theta = np.ones((3, 2))
+    with pytest.raises(ValueError, match=r"environment: expected theta of shape \(2, 3\), got"):
+        mogro.simulate(mogro.MOGRO, Broken(), rounds=3)

@@ -84,19 +84,24 @@ def test_a_basis_for_a_batch_serves_one_learner(axes: int) -> None:
     assert_same(whole, join(alone, along="repeats"))
 
 
-class Outside(mogro.WeakestDirection):
-    """An exploration that names an arm that is not there."""
+class Outside:
+    """A policy that names an arm that is not there."""
 
-    def choose(self, context: Any, *, rng: mogro.Rng) -> Any:
-        return super().choose(context, rng=rng) - 100
+    def __init__(self, dim: int, objectives: int, *, batch: tuple[int, ...] = ()) -> None:
+        self.batch = batch
+
+    def select(self, features: Any, *, rng: mogro.Rng) -> Any:
+        return np.full(self.batch, -98)
+
+    def update(self, features: Any, reward: Any) -> None:
+        raise AssertionError
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_an_arm_that_is_not_there_is_refused(repeats: int) -> None:
     (place,) = worlds(FixedArms, count=1)
-    make = partial(mogro.MOGRO, exploration=Outside())
     with pytest.raises(ValueError, match="make_policy: expected its policy to select"):
-        simulate(make, place, rounds=5, repeats=repeats)
+        simulate(Outside, place, rounds=5, repeats=repeats)
 
 
 @pytest.mark.parametrize("kind", KINDS)

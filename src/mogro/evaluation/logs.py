@@ -23,6 +23,7 @@ from mogro.evaluation.log_records import (
 from mogro.offpolicy import Evaluation, Rows, predicted_rows, weighted_rows
 from mogro.probability import Probabilities
 
+_NEEDED = "id", "time", "arm", "uniform", "holdout", "propensity", "offered", "offered_estimates"
 _ROWS = 1 << 12  # at a time, for a row has all its arms
 
 
@@ -45,6 +46,13 @@ class AgentLog:
         self.data = data
         self.objective_set = ObjectiveSet(read_metadata(data.schema)["objectives"])
         self.judged = _judged(self.objective_set, objectives)
+        per_objective = [
+            f"{kind}_{name}" for name in self.objective_set.names for kind in ("reward", "status")
+        ]
+        if missing := [
+            name for name in (*_NEEDED, *per_objective) if name not in data.schema.names
+        ]:
+            raise ValueError(f"log: expected all columns of agent.log(), got none called {missing}")
         self._until = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
         # What is known once all records are read: how many are of use, and why others are not.
@@ -147,9 +155,7 @@ def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
         source = _open_stored(os.fspath(log))
     elif isinstance(log, Agent):
         source = log.log()
-    if not (
-        isinstance(source, list) or (hasattr(source, "schema") and hasattr(source, "to_batches"))
-    ):
+    elif isinstance(log, list) or not (hasattr(log, "schema") and hasattr(log, "to_batches")):
         raise ValueError(
             "log: expected an Agent, its file or address, a table of agent.log() or a folder of "
             f"Parquet files, got {type(log).__name__}"

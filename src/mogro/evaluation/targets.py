@@ -33,7 +33,17 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
         return _selection_target(policy, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
-            f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
+            "policy: expected a policy that states probabilities, got "
+            + (
+                f"the class {policy.__name__}"
+                if isinstance(policy, type)
+                else type(policy).__name__
+            )
+        )
+    if policy is None or isinstance(policy, str):
+        raise ValueError(
+            "policy: expected weights by objective, a scalarisation, a policy, an agent, or "
+            f"probabilities for each row of the log, got {policy!r}"
         )
     return _probabilities_target(policy, log), ()
 

@@ -70,6 +70,11 @@ class Instance:
             )
         self.changing = callable(self.truth) and "step" in _parameters(self.truth)
         self.stated = np.array(self._stated())
+        if self.truth is None and self.stated.shape != (world.objectives, world.dim):
+            raise ValueError(
+                f"environment: expected theta of shape {(world.objectives, world.dim)}, "
+                f"got {self.stated.shape}"
+            )
 
     def source(self, generators: Sequence[np.random.Generator]) -> _Source:
         """Return generators, one for each learner, as this environment takes them."""
@@ -234,10 +239,12 @@ class Worlds:
             [instance.observe(a, rng=rng, arm=arm, step=step) for instance, rng, a, arm in parts]
         )
         shape = (*self.batch, self.objectives)
-        if rewards.shape != shape or not math.isfinite(np.vdot(rewards, rewards)):
+        fits = rewards.shape == shape and rewards.dtype.kind in "biuf"
+        if not fits or not math.isfinite(np.vdot(rewards, rewards)):
+            bad = f", {np.count_nonzero(~np.isfinite(rewards))} not finite" if fits else ""
             raise ValueError(
                 f"environment: expected finite rewards of shape {shape[1:]} for each instance, got "
-                f"shape {rewards.shape[1:]}, {np.count_nonzero(~np.isfinite(rewards))} not finite"
+                f"shape {rewards.shape[1:]} of {rewards.dtype}{bad}"
             )
         return x, rewards
 
