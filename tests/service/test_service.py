@@ -159,6 +159,36 @@ def test_numbers_that_are_not_finite_are_refused(shop: Running) -> None:
     assert shop.decisions_made() == before
 
 
+def test_a_client_refuses_what_it_cannot_send(shop: Running) -> None:
+    with shop.connect() as agent:
+        before = agent.counters
+        wrong: list[tuple[str, Any]] = [
+            (
+                "features: expected one row for each of 1 arms, got None",
+                lambda: agent.decide(["a"]),
+            ),
+            (
+                "features: expected one row for each of 2 arms, got 1",
+                lambda: agent.decide(["a", "b"], [[1.0, 0.0]]),
+            ),
+            ("id: expected", lambda: agent.decide(id="")),
+            ("values: expected a mapping", lambda: agent.reward("a", [1])),  # type: ignore[arg-type]
+            ("values: expected a mapping", lambda: agent.reward("a", None)),  # type: ignore[arg-type]
+            ("trade_offs: expected a list", lambda: agent.what_if(3)),  # type: ignore[arg-type]
+            ("trade_offs: expected a list", lambda: agent.what_if([3])),  # type: ignore[list-item]
+        ]
+        for message, call in wrong:
+            with pytest.raises(ValueError, match=f"^{message}"):
+                call()
+        assert agent.counters == before
+
+
+@pytest.mark.parametrize("url", [3, None, "", "http://[::1", "http://localhost:99999", "ftp://a"])
+def test_what_is_no_address_is_refused(url: Any) -> None:
+    with pytest.raises(ValueError, match="url: expected http://host:port or https://host, got"):
+        mogro.connect(url)
+
+
 def test_every_keyword_of_a_call_goes_over_the_wire() -> None:
     """What is new in an agent's method has to be new in the service, too."""
     for method, kind in (

@@ -107,6 +107,10 @@ class RemoteAgent:
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision."""
+        if not isinstance(values, Mapping):
+            raise ValueError(
+                f"values: expected a mapping of objective name to number, got {values!r}"
+            )
         call = calls.Reward(id=id, values=dict(values), now=now)
         return Outcome(*astuple(self._call(call, wire.OutcomeAnswer)))
 
@@ -171,7 +175,12 @@ class RemoteAgent:
 
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
-        weight_sets = None if trade_offs is None else [dict(weights) for weights in trade_offs]
+        try:
+            weight_sets = None if trade_offs is None else [dict(weights) for weights in trade_offs]
+        except TypeError:
+            raise ValueError(
+                f"trade_offs: expected a list of weights by name, got {trade_offs!r}"
+            ) from None
         return self._call(calls.CompareTradeOffs(trade_offs=weight_sets), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
@@ -339,16 +348,24 @@ def _ask(http: HTTPClient, method: str, path: str, kind: type[T], body: Any = No
 def _new_decision_fields(arms: Arms, features: Any, options: Any) -> dict[str, Any]:
     """Return the fields of a call for a new decision: it has an id, to be asked for again by."""
     fields = _call_fields(arms, features, options)
-    fields["id"] = fields.get("id") or uuid.uuid4().hex
+    if fields.get("id") is None:
+        fields["id"] = uuid.uuid4().hex
     return fields
 
 
 def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
     fields = dict(options)
+    if arms is not None and not isinstance(arms, Mapping):
+        if features is None or len(arms) != len(features):
+            count = None if features is None else len(features)
+            raise ValueError(
+                f"features: expected one row for each of {len(arms)} arms, got {count}; arms of "
+                "the catalogue are chosen by eligible"
+            )
+        arms = dict(zip(arms, features, strict=True))
     if arms is not None:
-        mapping = arms if isinstance(arms, Mapping) else dict(zip(arms, features, strict=True))
-        fields["arms"] = mapping
+        fields["arms"] = arms
     if fields.get("eligible") is not None:
         eligible = list(fields["eligible"])
         if eligible and not isinstance(eligible[0], str):

@@ -47,8 +47,13 @@ class HTTPClient:
 
     def __init__(self, url: str, *, key: str | None, timeout: float, retries: int) -> None:
         self.url, self._timeout, self._retries = url, timeout, retries
-        self._url = urlsplit(url)
-        if self._url.scheme not in ("http", "https") or not self._url.hostname:
+        try:
+            self._url = urlsplit(url)
+            valid = self._url.scheme in ("http", "https") and bool(self._url.hostname)
+            self._url.port  # noqa: B018  it checks the port
+        except (ValueError, AttributeError):
+            valid = False
+        if not valid:
             raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
         self._root = self._url.path.rstrip("/")
         host = self._url.netloc
