@@ -138,3 +138,16 @@ def test_objectives_of_other_units_and_names() -> None:
     new = mogro.Agent([likes, click], arms=WIDE, context=USERS, seed=1)
     assert new.learn(old) == 40
     assert new.observations == {"likes": 0.0, "click": old.observations["click"]}
+
+
+def test_an_export_is_learned_by_its_folder_or_its_file(tmp_path: Path) -> None:
+    old = mogro.Agent([mogro.Objective("click")], arms=1, seed=0)
+    for n in range(5):
+        old.reward(old.decide({"a": [1.0]}, id=f"v{n}").id, {"click": float(n % 2)})
+    file = old.export(tmp_path / "log")
+    for path in (file, str(file.parent)):
+        new = mogro.Agent([mogro.Objective("click")], arms=1, seed=1)
+        assert new.learn(path) == 5
+        assert_known(new, old)
+    with pytest.raises(ValueError, match="expected a file, got a folder"):
+        new.learn(tmp_path)

@@ -51,7 +51,7 @@ from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import LoggedDecision, import_events, read_imported_log
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
-from mogro.agent.log import JournalRows, Rewards, make_log, write_log
+from mogro.agent.log import JournalRows, Rewards, make_log, read_exported, write_log
 from mogro.agent.objective import LARGEST, Objective
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import make_parts, make_report
@@ -1107,8 +1107,8 @@ class Agent:
         Parameters
         ----------
         past
-            An agent; the path or the address of its journal; or a table that :meth:`log` gave, or
-            was read from the file of :meth:`export`. It takes pyarrow (``pip install pyarrow``).
+            An agent; the path or the address of its journal; a table that :meth:`log` gave; or the
+            folder or the file of :meth:`export`. It takes pyarrow (``pip install pyarrow``).
 
         Raises
         ------
@@ -1270,8 +1270,10 @@ class Agent:
         return tuple(decision for decision, _ in decisions)
 
     def _log_to_import(self, past: Any) -> Any:
-        """Return the log of another agent, or of a journal; what is none of these as it is."""
+        """Return the log of an agent, a journal or an export; what is none of these as it is."""
         if isinstance(past, str | os.PathLike):
+            if (exported := read_exported(past)) is not None:
+                return exported
             with Agent.open(past, types=self.config.types) as agent:
                 return self._log_to_import(agent)
         if not isinstance(past, Agent):

@@ -52,8 +52,8 @@ def read_imported_log(log: Any, config: AgentConfig) -> tuple[list[LoggedDecisio
     pa = need_arrow()
     if not isinstance(log, pa.Table):
         raise ValueError(
-            "log: expected a table that agent.log() gave, an agent, or the path of its journal, "
-            f"got {type(log).__name__}"
+            "log: expected a table that agent.log() gave, an agent, or the path of its journal or "
+            f"its export, got {type(log).__name__}"
         )
     metadata = read_metadata(log.schema)
     if (kind := metadata.get("rewards")) != "learned":

@@ -48,6 +48,7 @@ each version that there was.
 
 import json
 import math
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -90,6 +91,17 @@ def need_arrow() -> Any:
     except ImportError:
         raise ImportError("logs need pyarrow: pip install pyarrow") from None
     return pa
+
+
+def read_exported(path: str | os.PathLike[str]) -> Any:
+    """Return the table that was exported to a folder, or to a file; None if there is none."""
+    file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    if file.suffix != ".parquet" or not file.is_file():
+        return None
+    need_arrow()
+    from pyarrow import parquet
+
+    return parquet.read_table(file)
 
 
 def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards) -> Any:
