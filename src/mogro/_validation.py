@@ -72,6 +72,15 @@ def share(value: object, name: str, *, closed: str = "[]") -> float:
     return between(value, name, 0, 1, closed=closed)
 
 
+def text(value: object, name: str) -> str:
+    """Return ``value`` as a string that is not empty, and that a file can hold."""
+    if type(value) is not str or not value:
+        raise ValueError(f"{name}: expected a string, not empty, got {value!r}")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{name}: expected a string without lone surrogates, got {value!r}")
+    return value
+
+
 def boolean(value: object, name: str) -> bool:
     """Return ``value`` as a bool."""
     if not isinstance(value, bool | np.bool_):

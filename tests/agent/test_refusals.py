@@ -450,3 +450,10 @@ def test_files_and_classes_of_another_kind(agent: mogro.Agent, tmp_path: Path) -
 def test_a_number_beyond_every_float() -> None:
     encoder = mogro.Encoder(age=mogro.Number())
     refused(encoder, {"age": 10**400}, says="age: expected a number, got 1000")
+
+
+def test_names_that_no_file_can_hold(tmp_path: Path) -> None:
+    says = r"name: expected a string without lone surrogates, got 'a\ud800'"
+    refused(mogro.Objective, "a\ud800", says=says)
+    made = partial(mogro.Agent.open, tmp_path / "shop.db", OBJECTIVES, arms=2, seed=0)
+    refused(made, name="a\ud800", says=says)

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from mogro._validation import count, real
+from mogro._validation import count, real, text
 
 LARGEST = 1e48  # beyond it squares and their sums are no longer safe
 
@@ -63,8 +63,7 @@ class Objective:
     revise: Literal["last", "max"] | None = None
 
     def __post_init__(self) -> None:
-        if type(self.name) is not str or not self.name:
-            raise ValueError(f"name: expected a string, not empty, got {self.name!r}")
+        text(self.name, "name")
         if self.direction not in ("max", "min"):
             raise ValueError(f"direction: expected 'max' or 'min', got {self.direction!r}")
         object.__setattr__(self, "unit", real(self.unit, "unit", above=0))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mogro._codec import by_name, to_plain
-from mogro._validation import folder_or_file, real
+from mogro._validation import folder_or_file, real, text
 from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedJournal, DifferentConfig
 from mogro.agent.events import KINDS, PARTS
@@ -28,8 +28,7 @@ def open_journal(
 
     These are the settings that it was created with; what it has become is in the events.
     """
-    if type(name) is not str or not name:
-        raise ValueError(f"name: expected a string, not empty, got {name!r}")
+    text(name, "name")
     folder_or_file(path, "path")
     by_name(KNOWN, types)  # it checks them
     plain = None if config is None else to_plain(config)
