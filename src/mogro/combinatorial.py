@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
-from mogro.beliefs import Beliefs, unseen_scale
+from mogro.beliefs import Beliefs, scale_unobserved
 from mogro.exploration import UNKNOWN_VARIANCE, Exploration, WeakestDirection, rounding_share
 from mogro.scalarization import Scalarization, is_nonlinear
 
@@ -82,7 +82,7 @@ class ActionSearch:
             sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN_VARIANCE
         else:
             sizes, limit = np.ones(dim), threshold
-        scale = unseen_scale(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
+        scale = scale_unobserved(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
         S = S * (scale[:, None] * scale)
         if observed.version != self._version:  # variances may have grown
             self._version, self._covered = observed.version, False

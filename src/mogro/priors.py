@@ -21,7 +21,7 @@ _FLAT_SHARE = 1e-9
 # that its first value, in whatever unit, is news.
 _NEGLIGIBLE_SQUARE = 1e-115
 _UNOBSERVED_PRECISION = 1e-129
-UNSEEN = 1e-127  # precisions of features never seen are below, those of others above
+OBSERVED_PRECISION = 1e-127  # precisions of features never observed are below it, all others above
 
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
@@ -46,7 +46,9 @@ class Flat:
     array([[1., 2.]])
     """
 
-    max_fading = 4.0  # of its precision beside the sums, before it is made anew
+    renewal_ratio = (
+        4.0  # of the precision that fits the sums to that in force: above, it is renewed
+    )
 
     def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
@@ -83,7 +85,7 @@ class Fixed:
     array([[1.1, 0.5]])
     """
 
-    max_fading = 1.0
+    renewal_ratio = 1.0
     precision: float | Sequence[float] = 1.0
     mean: float | Sequence[float] | Sequence[Sequence[float]] = 0.0
 
@@ -143,7 +145,7 @@ class Learned:
     True
     """
 
-    max_fading = 1.5
+    renewal_ratio = 1.5
     groups: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
