@@ -126,11 +126,9 @@ def estimate(
     That of an arm that was chosen is above 0, and one over it is right on average.
     """
     arms, objectives = scores.values.shape
-    nets = _Nets(
-        distribution, rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32)
-    )
-    most = _MAX_SCORES / (arms * (1 + scores.min_factor * objectives / 10))
-    most = np.clip(most, _MIN_WEIGHTS, _MAX_WEIGHTS)
+    shifts = rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32)
+    nets, cost = _Nets(distribution, shifts), arms * (1 + scores.min_factor * objectives / 10)
+    most = np.clip(_MAX_SCORES / cost, _MIN_WEIGHTS, _MAX_WEIGHTS)
     block = int(min(most, max(_BLOCK_WEIGHTS, _CHEAP_SCORES / arms))) // _NETS
     won, squares, size = np.zeros((_NETS, arms)), np.zeros(arms), 0
     while True:
@@ -187,8 +185,8 @@ class _Refinement:
             if growth <= 1 or size == _MAX_NET_SIZE:
                 break
             rivals = self.find_rivals() if rivals is None else rivals
-            stop = size + 1 + int(draws * np.clip(growth - 1, 0.25, 7) / rotated_nets)
-            stop = min(_MAX_NET_SIZE, stop)
+            added = 1 + int(draws * np.clip(growth - 1, 0.25, 7) / rotated_nets)
+            stop = min(_MAX_NET_SIZE, size + added)
             weights, net_indices = self.weights_without_better_rival(rivals, size, stop)
             wins = count_wins(self.scores, weights, net_indices=net_indices, net_count=_NETS)
             won, squares = won + wins.won[:, self.arm], squares + wins.squares[self.arm]

@@ -33,6 +33,11 @@ def count(value: object, name: str, *, minimum: int = 1) -> int:
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
+def counts(**sizes: object) -> tuple[int, ...]:
+    """Return sizes, given by their names, as ints that are at least 1."""
+    return tuple(count(size, name) for name, size in sizes.items())
+
+
 def real(
     value: object, name: str, *, minimum: float = -math.inf, above: float = -math.inf
 ) -> float:

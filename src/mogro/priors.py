@@ -46,9 +46,7 @@ class Flat:
     array([[1., 2.]])
     """
 
-    renewal_ratio = (
-        4.0  # of the precision that fits the sums to that in force: above, it is renewed
-    )
+    renewal_ratio = 4.0  # of the precision that fits the sums to the one in force; then renewed
 
     def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""

@@ -147,10 +147,8 @@ def _by_random_weights(
     kinds, kind, copies = np.unique(shifted[rows], axis=0, return_inverse=True, return_counts=True)
     kind = kind.ravel()
     scores = Scores(kinds, min_factor, sum_factor, largest)
-    if len(kinds) == 1:
-        of_kinds = exact_probabilities(np.ones(1))
-    elif kinds.shape[1] == 1:
-        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, 1))).won[0])
+    if len(kinds) == 1 or kinds.shape[1] == 1:  # all weights are alike
+        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, kinds.shape[1]))).won[0])
     elif kinds.shape[1] == 2:
         of_kinds = exact_probabilities(_by_intervals(scores, distribution))
     else:

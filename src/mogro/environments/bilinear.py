@@ -71,8 +71,7 @@ class BilinearContexts(_base.ChangingFeatures):
         rng: np.random.Generator,
     ) -> "BilinearContexts":
         """Draw arms uniformly from the unit ball, and parameters from the unit sphere."""
-        A, C = check.count(arm, "arm"), check.count(context, "context")
-        K, M = check.count(arms, "arms"), check.count(objectives, "objectives")
+        A, C, K, M = check.counts(arm=arm, context=context, arms=arms, objectives=objectives)
         check.generator(rng, "rng")
         theta = unit_vectors(rng.standard_normal((M, (1 + C) * (1 + A))))
         return cls(uniform_ball((K, A), rng), theta, noise=noise)

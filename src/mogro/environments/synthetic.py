@@ -104,7 +104,7 @@ class FixedArms(_base.FixedFeatures, _base.LinearWorld):
         >>> FixedArms.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
         FixedArms(dim=5, arms=50, objectives=5, noise=0.1)
         """
-        d, K, M = _sizes(dim, arms, objectives)
+        d, K, M = check.counts(dim=dim, arms=arms, objectives=objectives)
         check.generator(rng, "rng")
         theta = _parameters(d, M, conflict, rng)
         near_objectives = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
@@ -181,21 +181,13 @@ class VaryingContexts(_base.ChangingFeatures):
         >>> VaryingContexts.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
         VaryingContexts(dim=5, arms=50, objectives=5, noise=0.1)
         """
-        d, K, M = _sizes(dim, arms, objectives)
+        d, K, M = check.counts(dim=dim, arms=arms, objectives=objectives)
         theta = _parameters(d, M, conflict, check.generator(rng, "rng"))
         return cls(theta, arms=K, noise=noise)
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of K fresh arms for each learner, (*batch, K, d)."""
         return uniform_ball((*batch, self.arms, self.dim), rng)
-
-
-def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:
-    return (
-        check.count(dim, "dim"),
-        check.count(arms, "arms"),
-        check.count(objectives, "objectives"),
-    )
 
 
 def unit_vectors(vectors: FloatArray) -> FloatArray:

@@ -293,10 +293,8 @@ class PosteriorInContext:
         if self._arms is not None:
             deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
             if deviations.max() > UNOBSERVED_DEVIATION:
-                W = (
-                    W
-                    * scale_unobserved(deviations, self._view.offered_sizes(self._arms()))[:, None]
-                )
+                sizes = self._view.offered_sizes(self._arms())
+                W = W * scale_unobserved(deviations, sizes)[:, None]
         return self._view.project_rows(W)
 
     @property
