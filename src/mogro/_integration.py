@@ -243,8 +243,6 @@ class _Refinement:
         """
         single = self.scores.in_single_precision
         values = single.values[np.append(self.arm, rivals)]
-        rotated = np.concatenate(
-            [np.roll(values, -rotation, axis=1) for rotation in range(rotations)]
-        )
+        rotated = np.concatenate([np.roll(values, -r, axis=1) for r in range(rotations)])
         swapped = Scores(scaled, single.min_factor, single.sum_factor, single.magnitudes)
         return swapped.table(rotated).reshape(rotations, len(values), len(scaled))

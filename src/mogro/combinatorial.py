@@ -20,8 +20,8 @@ Oracle = Callable[[FloatArray], ArrayLike]
 
 _EPS = float(np.finfo(np.float64).eps)
 _TOLERANCE = 1e-9  # numbers of size 1 this close are equal
-_DIRECTIONS_PER_UNIT = 2.0**36  # directions are asked for on a grid this fine
-_LARGEST = 1e75  # numbers whose squares may be summed
+_GRID_STEPS = 2.0**36  # in a unit: directions are asked for on a grid
+_LARGEST_NUMBER = 1e75  # numbers whose squares may be summed
 
 
 def check_searchable(
@@ -46,8 +46,8 @@ def call_oracle(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the oracle's action for a direction, checked and copied."""
     answer = floats(maximise(direction.copy()), "maximise(v)", shape=direction.shape)
     action = answer.astype(np.float64)
-    if not np.abs(action).max() < _LARGEST:
-        raise ValueError(f"maximise(v): expected values below {_LARGEST:g}")
+    if not np.abs(action).max() < _LARGEST_NUMBER:
+        raise ValueError(f"maximise(v): expected values below {_LARGEST_NUMBER:g}")
     return action
 
 
@@ -95,10 +95,8 @@ class ActionSearch:
         action = call_oracle(maximise, np.vecmat(round_weights, theta))
         # An action in a direction that was empty: look again next time.
         scaled = action / sizes
-        is_inside = np.square(self._null_basis @ action).sum() > rounding_share(dim) * (
-            scaled @ scaled
-        )
-        self._covered = not is_inside
+        square = np.square(self._null_basis @ action).sum()
+        self._covered = not square > rounding_share(dim) * (scaled @ scaled)
         return action, width > 0
 
     def _explore(
@@ -134,7 +132,7 @@ def _extreme_action(maximise: Oracle, direction: FloatArray) -> FloatArray:
     decides ties by position does the same on every machine.
     """
     direction = direction / np.abs(direction).max()
-    rounded = np.round(direction * _DIRECTIONS_PER_UNIT) / _DIRECTIONS_PER_UNIT + 0.0
+    rounded = np.round(direction * _GRID_STEPS) / _GRID_STEPS + 0.0
     action, opposite = call_oracle(maximise, rounded), call_oracle(maximise, -rounded)
     is_larger = abs(direction @ opposite) > (1 + _TOLERANCE) * abs(direction @ action)
     return opposite if is_larger else action

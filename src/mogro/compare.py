@@ -94,11 +94,9 @@ def compare(
     }
     traces, tasks = {}, {}
     for name, make in policies.items():
-        path = (
-            None
-            if directory is None
-            else _trace_path(directory, name, (make, environment, settings))
-        )
+        path = None
+        if directory is not None:
+            path = _trace_path(directory, name, (make, environment, settings))
         if path is not None and path.exists():
             traces[name] = Trace.load(path)
         else:

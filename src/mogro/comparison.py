@@ -170,9 +170,8 @@ class Comparison:
                 marker=marker if crowded else None,
                 markevery=max(1, len(x) // 5),
             )
-            panel.fill_between(
-                x, low, high, color=colour, alpha=0.1 if crowded else 0.2, linewidth=0
-            )
+            alpha = 0.1 if crowded else 0.2
+            panel.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
         panel.set_xlabel("round")
         panel.set_ylabel(_label(column))
         if "x" in log:

@@ -51,18 +51,17 @@ def check_scalarization(scalarization: object, name: str, *, objectives: int) ->
     """Refuse a scalarisation that does not fit the number of objectives, by asking it once."""
     if isinstance(scalarization, type) or not callable(getattr(scalarization, "weights", None)):
         raise ValueError(f"{name}: expected an object with a method weights, got {scalarization!r}")
-    checked: Scalarization = scalarization  # type: ignore[assignment]
+    scheme: Scalarization = scalarization  # type: ignore[assignment]
     rng = np.random.default_rng(0)
-    weights = floats(
-        checked.weights(objectives, step=0, batch=(), rng=rng), "weights", shape=("M",)
-    )
+    drawn = scheme.weights(objectives, step=0, batch=(), rng=rng)
+    weights = floats(drawn, "weights", shape=("M",))
     if weights.shape != (objectives,):
         raise ValueError(
             f"{name}: expected weights for {objectives} objectives, got {weights.size} of them"
         )
-    if is_nonlinear(checked):
+    if is_nonlinear(scheme):
         values = np.arange(2.0 * objectives).reshape(2, objectives)
-        floats(checked.score(values, weights), "score", shape=(2,))
+        floats(scheme.score(values, weights), "score", shape=(2,))
 
 
 @dataclass(frozen=True)

@@ -103,11 +103,8 @@ def collect_guarantees(
         initial_rounds=initial_rounds,
     )
     diversity = goodness.diversity_left
-    if (
-        diversity is None
-        or diversity <= 0
-        or (not fixed_arms if weights is None else goodness.separation == 0)
-    ):
+    covered = fixed_arms if weights is None else goodness.separation != 0
+    if diversity is None or diversity <= 0 or not covered:
         return guarantees
     phi, increment = None, diversity
     if weights is not None:
