@@ -57,7 +57,9 @@ def test_winners_are_those_of_all_scores(
     expected, masses, net = shares(scores, weights), rng.random(count), rng.integers(0, 4, count)
     wins = count_wins(scores, weights, masses=masses, net_indices=net, net_count=4)
     each = masses[:, None] * expected
-    np.testing.assert_allclose(wins.won, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9)
+    np.testing.assert_allclose(
+        wins.counts, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9
+    )
     np.testing.assert_allclose(wins.squares, np.square(each).sum(axis=0), atol=1e-9)
     assert (expected[np.arange(count), wins.best] > 0).all()
 
@@ -66,7 +68,7 @@ def test_winners_are_those_of_all_scores(
 def test_weights_that_are_of_no_arm(kind: str) -> None:
     scores = Scores(np.ones((3, 2)), *KINDS[kind], np.ones(2))
     wins = count_wins(scores, np.empty((0, 2)))
-    assert wins.won.tolist() == [[0, 0, 0]]
+    assert wins.counts.tolist() == [[0, 0, 0]]
     assert wins.best.shape == (0,)
 
 
@@ -84,7 +86,7 @@ def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
         WeightDistribution(concentration, 1.0),
     )
     weights = rng.dirichlet(concentration, 400_000)
-    won = sum(count_wins(scores, some).won[0] for some in np.split(weights, 40))
+    won = sum(count_wins(scores, some).counts[0] for some in np.split(weights, 40))
     arm = int(np.abs(won / 400_000 - 0.001).argmin())
     truth, noise = won[arm] / 400_000, won[arm] ** -0.5
     runs = [estimate(scores, distribution, np.random.default_rng(seed), arm) for seed in range(30)]
@@ -112,11 +114,11 @@ def test_rivals_rule_out_no_weight_at_which_an_arm_wins(
         for part in (nets.weights(0, 64)[0], nets.weights(64, 700)[0])
     )
     first, later = parts
-    won = count_wins(scores, later).won[0]
+    won = count_wins(scores, later).counts[0]
     arm = int(np.abs(won - 20).argmin())
     refinement = _Refinement(scores, nets, arm, first, count_wins(scores, first).best)
     kept, net = refinement.weights_without_better_rival(refinement.find_rivals(), 64, 700)
-    assert count_wins(scores, kept).won[0][arm] == pytest.approx(won[arm])
+    assert count_wins(scores, kept).counts[0][arm] == pytest.approx(won[arm])
     assert len(kept) == len(net) < len(later) / 2
 
 
@@ -125,7 +127,7 @@ def test_the_choice_of_an_arm_that_ties_counts_as_a_share() -> None:
     scores = Scores(values, 0.0, 1.0, np.full(8, 3.0))
     distribution = WeightDistribution((0.01,) * 8, 1.0)
     weights = np.random.default_rng(1).dirichlet((0.01,) * 8, 20_000)
-    truth = count_wins(scores, weights).won[0] / len(weights)
+    truth = count_wins(scores, weights).counts[0] / len(weights)
     arm = int(np.abs(np.log(np.maximum(truth, 1e-9) / 1e-4)).argmin())
     runs = [estimate(scores, distribution, np.random.default_rng(seed), arm) for seed in range(3)]
     assert np.mean([each[arm] for each, _ in runs]) == pytest.approx(truth[arm], rel=0.2)

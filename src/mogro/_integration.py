@@ -128,35 +128,35 @@ def estimate(
     arms, objectives = scores.values.shape
     shifts = rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32)
     nets, cost = _Nets(distribution, shifts), arms * (1 + scores.min_factor * objectives / 10)
-    most = np.clip(_MAX_SCORES / cost, _MIN_WEIGHTS, _MAX_WEIGHTS)
-    block = int(min(most, max(_BLOCK_WEIGHTS, _CHEAP_SCORES / arms))) // _NETS
-    won, squares, size = np.zeros((_NETS, arms)), np.zeros(arms), 0
+    max_draws = np.clip(_MAX_SCORES / cost, _MIN_WEIGHTS, _MAX_WEIGHTS)
+    block = int(min(max_draws, max(_BLOCK_WEIGHTS, _CHEAP_SCORES / arms))) // _NETS
+    counts, squares, size = np.zeros((_NETS, arms)), np.zeros(arms), 0
     while True:
         weights, net_indices = nets.weights(size, size + block)
         wins = count_wins(scores, weights, net_indices=net_indices, net_count=_NETS)
-        won, squares, size = won + wins.won, squares + wins.squares, size + block
+        counts, squares, size = counts + wins.counts, squares + wins.squares, size + block
         draws = size * _NETS
-        total, spread = won.sum(axis=0), won.var(axis=0, ddof=1) * _NETS
+        total, spread = counts.sum(axis=0), counts.var(axis=0, ddof=1) * _NETS
         # Eight nets tell little of the spread of an arm; what is typical of all arms tells more.
-        pooled = np.maximum(spread, squares * spread.sum() / squares.sum())
-        precise = pooled <= (_RELATIVE_ERROR * total) ** 2
-        if precise[total >= _FREQUENT * draws].all() or draws + len(weights) > most:
+        pooled_spread = np.maximum(spread, squares * spread.sum() / squares.sum())
+        precise = pooled_spread <= (_RELATIVE_ERROR * total) ** 2
+        if precise[total >= _FREQUENT * draws].all() or draws + len(weights) > max_draws:
             break
-    values, variances = total / draws, _variances(won, squares, draws)
+    values, variances = total / draws, _variances(counts, squares, draws)
     if chosen is not None:
         refinement = _Refinement(scores, nets, chosen, weights, wins.best)
-        share, variances[chosen] = refinement.estimate(won[:, chosen], squares[chosen], size)
+        share, variances[chosen] = refinement.estimate(counts[:, chosen], squares[chosen], size)
         values *= (1 - share) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
         values[chosen] = share
     errors = np.sqrt(variances)
     return values, np.where(errors > 0, errors, 1 / draws)
 
 
-def _variances(won: FloatArray, squares: FloatArray, draws: int) -> FloatArray:
+def _variances(counts: FloatArray, squares: FloatArray, draws: int) -> FloatArray:
     """Return the squares of the errors (K,) of what arms win in nets (nets, K), per draw."""
-    spread = won.var(axis=0, ddof=1) * _NETS
-    few = won.sum(axis=0) < _WINS_FOR_SPREAD  # they say little of their own spread
-    return np.asarray(np.where(few, (spread + squares) / 2, spread) / draws**2)
+    spread = counts.var(axis=0, ddof=1) * _NETS
+    rare = counts.sum(axis=0) < _WINS_FOR_SPREAD  # they say little of their own spread
+    return np.asarray(np.where(rare, (spread + squares) / 2, spread) / draws**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +169,10 @@ class _Refinement:
     weights: FloatArray
     best: IntArray
 
-    def estimate(self, won: FloatArray, squares: float, size: int) -> tuple[float, float]:
+    def estimate(self, counts: FloatArray, squares: float, size: int) -> tuple[float, float]:
         """Return the arm's probability, and the square of its error, by nets that go on.
 
-        They have a size already, and what the arm ``won`` there, (nets,), is known.
+        They have a size already, and the wins of the arm there, (nets,), are known.
 
         The choice of the arm is one weight more, with the share that is typical where it wins: one
         over its probability is right on average then, up to higher powers of the error.
@@ -180,7 +180,7 @@ class _Refinement:
         rotated_nets, rivals = self.nets.distribution.rotations * _NETS, None
         draws = size * _NETS
         while True:
-            total = float(won.sum())
+            total = float(counts.sum())
             growth = _WINS_OF_CHOSEN * squares / total**2 if total else np.inf
             if growth <= 1 or size == _MAX_NET_SIZE:
                 break
@@ -189,9 +189,9 @@ class _Refinement:
             stop = min(_MAX_NET_SIZE, size + added)
             weights, net_indices = self.weights_without_better_rival(rivals, size, stop)
             wins = count_wins(self.scores, weights, net_indices=net_indices, net_count=_NETS)
-            won, squares = won + wins.won[:, self.arm], squares + wins.squares[self.arm]
+            counts, squares = counts + wins.counts[:, self.arm], squares + wins.squares[self.arm]
             draws, size = draws + (stop - size) * rotated_nets, stop
-        variance = float(_variances(won[:, None], np.array([squares]), draws)[0])
+        variance = float(_variances(counts[:, None], np.array([squares]), draws)[0])
         share = (total + (squares / total if total else 1.0)) / (draws + 1)
         return share, variance + (share - total / draws) ** 2
 

@@ -27,8 +27,8 @@ FLOAT64 = np.dtype(np.float64)
 
 def count(value: object, name: str, *, minimum: int = 1) -> int:
     """Return ``value`` as an int that is at least ``minimum``."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < minimum:  # type: ignore[call-overload]
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or int(value) < minimum:  # type: ignore[call-overload]
         raise ValueError(f"{name}: expected an integer >= {minimum}, got {value!r}")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
@@ -181,7 +181,7 @@ def _shorten(value: object) -> str:
 
 
 def unique_strings(
-    ids: Iterable[str], name: str, *, wanted: str = "strings, one or more"
+    ids: Iterable[str], name: str, *, expected: str = "strings, one or more"
 ) -> tuple[str, ...]:
     """Return strings as a tuple: different ones, at least one."""
     try:
@@ -190,7 +190,7 @@ def unique_strings(
     except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
     if not letters:
-        raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
+        raise ValueError(f"{name}: expected {expected}, got {str(ids)[:60]}")
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
     return names

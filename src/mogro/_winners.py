@@ -127,7 +127,7 @@ class Wins(NamedTuple):
 
     Attributes
     ----------
-    won
+    counts
         (nets, K), how much each arm wins; arms that tie have shares.
     squares
         (K,), the sums of squares of that.
@@ -135,7 +135,7 @@ class Wins(NamedTuple):
         (n,), the arm that wins, or one of them.
     """
 
-    won: FloatArray
+    counts: FloatArray
     squares: FloatArray
     best: IntArray
 
@@ -152,7 +152,7 @@ def count_wins(
     number, arms = len(weights), len(scores.values)
     masses = np.ones(number) if masses is None else masses
     net_indices = np.zeros(number, dtype=np.int64) if net_indices is None else net_indices
-    won, squares = np.zeros((net_count, arms)), np.zeros(arms)
+    counts, squares = np.zeros((net_count, arms)), np.zeros(arms)
     best, clear = np.empty(number, dtype=np.int64), np.ones(number, dtype=np.bool_)
     single, scaled = scores.in_single_precision, scores.scale_weights(weights)
     for block, candidates in _blocks(single, scaled):
@@ -169,12 +169,12 @@ def count_wins(
         win_shares = masses[rows] / tied.sum(axis=1)
         net_shares = np.zeros((net_count, len(rows)))
         net_shares[net_indices[rows], np.arange(len(rows))] = win_shares
-        won[:, candidates] += net_shares @ tied
+        counts[:, candidates] += net_shares @ tied
         squares[candidates] += np.square(win_shares) @ tied
     masses, cells = masses[clear], (net_indices * arms + best)[clear]
-    won += np.bincount(cells, masses, net_count * arms).reshape(net_count, arms)
+    counts += np.bincount(cells, masses, net_count * arms).reshape(net_count, arms)
     squares += np.bincount(best[clear], np.square(masses), arms)
-    return Wins(won, squares, best)
+    return Wins(counts, squares, best)
 
 
 def _leaders(table: Floats, single: Scores, weights: Floats) -> tuple[IntArray, IntArray, IntArray]:
@@ -210,8 +210,9 @@ def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArra
     for m in range(objectives):
         rows = np.flatnonzero(critical == m)
         descending = np.argsort(-single.values[:, m], kind="stable")
-        least = level[rows] / np.maximum(weights[rows, m], _SMALL_SINGLE)
-        counts = np.searchsorted(-single.values[descending, m].astype(np.float64), -least, "right")
+        needed = level[rows] / np.maximum(weights[rows, m], _SMALL_SINGLE)
+        column = single.values[descending, m].astype(np.float64)
+        counts = np.searchsorted(-column, -needed, "right")
         rows, counts = rows[by := np.argsort(-counts, kind="stable")], counts[by]
         while len(rows):
             candidates = np.sort(descending[: max(1, counts[0])])

@@ -87,7 +87,7 @@ def selection_probabilities(
             weights = selection.weights(points.shape[1], step=step, batch=(), rng=rng)
             magnitudes = np.abs(points[(points @ weights).argmax()])
             scores = Scores(points, 0.0, 1.0, magnitudes)
-            return exact_probabilities(count_wins(scores, weights[None]).won[0])
+            return exact_probabilities(count_wins(scores, weights[None]).counts[0])
     return _by_drawn_weights(points, selection, step, rng, chosen)  # type: ignore[arg-type]  # no front
 
 
@@ -144,19 +144,21 @@ def _by_random_weights(
     largest = magnitudes[_undominated(shifted)].max(axis=0)
     shifted = merge_within_errors(shifted, SLACK / 2 * largest)
     rows = _undominated(shifted)
-    kinds, kind, copies = np.unique(shifted[rows], axis=0, return_inverse=True, return_counts=True)
-    kind = kind.ravel()
+    kinds, inverse, copies = np.unique(
+        shifted[rows], axis=0, return_inverse=True, return_counts=True
+    )
+    inverse = inverse.ravel()
     scores = Scores(kinds, min_factor, sum_factor, largest)
     if len(kinds) == 1 or kinds.shape[1] == 1:  # all weights are alike
-        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, kinds.shape[1]))).won[0])
+        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, kinds.shape[1]))).counts[0])
     elif kinds.shape[1] == 2:
         of_kinds = exact_probabilities(_by_intervals(scores, distribution))
     else:
-        index = kind[rows == chosen]
+        index = inverse[rows == chosen]
         chosen_kind = int(index[0]) if index.size else None
         of_kinds = Probabilities(*estimate(scores, distribution, rng, chosen_kind))
     result = np.zeros((2, arms))
-    result[:, rows] = (np.array(of_kinds) / copies)[:, kind]
+    result[:, rows] = (np.array(of_kinds) / copies)[:, inverse]
     return Probabilities(*result)
 
 
@@ -196,10 +198,10 @@ def _by_drawn_weights(
     """Return estimates for a scalarisation that is not mogro's, by draws of its own."""
     arms, objectives = values.shape
     draws = int(np.clip(_MAX_PRODUCTS // values.size, *_DRAW_LIMITS))
-    drawn = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
-    weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
+    weights = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
+    weights = floats(weights, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
-    magnitudes, won = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
+    magnitudes, counts = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
     for block in np.split(
         weights, range(step := max(1, _BLOCK_SCORES // values.size), draws, step)
     ):
@@ -211,8 +213,8 @@ def _by_drawn_weights(
         top = table.max(axis=1, keepdims=True)
         size = np.abs(top) if is_nonlinear(selection) else (np.abs(block) @ magnitudes)[:, None]
         tied = table >= top - SLACK * size
-        won += (1 / np.count_nonzero(tied, axis=1)) @ tied
-    return counted_probabilities(won, draws, chosen)
+        counts += (1 / np.count_nonzero(tied, axis=1)) @ tied
+    return counted_probabilities(counts, draws, chosen)
 
 
 def _by_intervals(scores: Scores, distribution: WeightDistribution) -> FloatArray:
@@ -227,7 +229,7 @@ def _by_intervals(scores: Scores, distribution: WeightDistribution) -> FloatArra
     ends = _interval_ends(scores, edges)
     below, above = _tail_probabilities(distribution, ends)
     masses = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
-    return np.asarray(count_wins(scores, (ends[1:] + ends[:-1]) / 2, masses=masses).won[0])
+    return np.asarray(count_wins(scores, (ends[1:] + ends[:-1]) / 2, masses=masses).counts[0])
 
 
 def _tail_probabilities(

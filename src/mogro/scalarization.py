@@ -53,8 +53,8 @@ def check_scalarization(scalarization: object, name: str, *, objectives: int) ->
         raise ValueError(f"{name}: expected an object with a method weights, got {scalarization!r}")
     scheme: Scalarization = scalarization  # type: ignore[assignment]
     rng = np.random.default_rng(0)
-    drawn = scheme.weights(objectives, step=0, batch=(), rng=rng)
-    weights = floats(drawn, "weights", shape=("M",))
+    example = scheme.weights(objectives, step=0, batch=(), rng=rng)
+    weights = floats(example, "weights", shape=("M",))
     if weights.shape != (objectives,):
         raise ValueError(
             f"{name}: expected weights for {objectives} objectives, got {weights.size} of them"

@@ -93,8 +93,8 @@ class BilinearContexts(_base.ChangingFeatures):
     def products(self, context: ArrayLike) -> FloatArray:
         """Return the products of all arms with contexts (*batch, C), (*batch, K, d)."""
         vectors = check.floats(context, "context", shape=(..., self.context_dim))
-        left, right = _extended(vectors), _extended(self.arm_features)
-        grid = left[..., None, :, None] * right[:, None, :]
+        context_terms, arm_terms = _extended(vectors), _extended(self.arm_features)
+        grid = context_terms[..., None, :, None] * arm_terms[:, None, :]
         return np.asarray(grid.reshape(*vectors.shape[:-1], self.arms, self.dim))
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:

@@ -274,10 +274,10 @@ def _undominated_in_games(
     differences = rivals - point
     sizes = np.abs(differences)
     largest = sizes.max(axis=1, keepdims=True)
-    least = np.where(sizes > 0, sizes, largest[:, :1]).min(axis=1, keepdims=True)
+    smallest = np.where(sizes > 0, sizes, largest[:, :1]).min(axis=1, keepdims=True)
     rounding_errors = _HALF_EPS * (np.abs(rivals) + np.abs(point))
     differences -= np.minimum(rounding_errors, np.ldexp(_ROUNDING, -units[problem][:, None]))
-    unit = np.sqrt(least) * np.sqrt(largest)
+    unit = np.sqrt(smallest) * np.sqrt(largest)
     scaled = np.ldexp(differences, -np.frexp(np.where(unit > 0, unit, 1.0))[1])
     columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)

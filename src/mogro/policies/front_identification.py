@@ -143,14 +143,14 @@ class FrontIdentification(LinearPolicy):
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
-        look = {f"look.{name}": np.array(part) for name, part in self._look._asdict().items()}
+        look = {f"look.{name}": np.array(array) for name, array in self._look._asdict().items()}
         return super().save_state() | look
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of a policy with equal settings gave."""
         super().load_state(arrays)
-        kinds = {name: part.dtype for name, part in self._look._asdict().items()}
-        parts = (arrays[f"look.{name}"].astype(kind) for name, kind in kinds.items())
+        dtypes = {name: array.dtype for name, array in self._look._asdict().items()}
+        parts = (arrays[f"look.{name}"].astype(dtype) for name, dtype in dtypes.items())
         object.__setattr__(self, "_look", _Look(*parts))
 
     def _informativeness(

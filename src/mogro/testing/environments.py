@@ -115,14 +115,14 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
 
 def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
     """Compare a batch of learners with each of them alone."""
-    separate, together = _generators(batch), Streams(_generators(batch))
+    generators, streams = _generators(batch), Streams(_generators(batch))
     for step in range(2):
-        features, _, rewards = _play(instance, together, batch=batch, step=step)
+        features, _, rewards = _play(instance, streams, batch=batch, step=step)
         for learner in np.ndindex(*batch):
-            alone = _play(instance, separate[learner], step=step)
+            single = _play(instance, generators[learner], step=step)
             where = f"learner {learner} of batch {batch} against a single call"
-            _same(features[learner], alone[0], f"contexts of {where}", within=1e-12)
-            _same(rewards[learner], alone[2], f"rewards of {where}", within=1e-12)
+            _same(features[learner], single[0], f"contexts of {where}", within=1e-12)
+            _same(rewards[learner], single[2], f"rewards of {where}", within=1e-12)
 
 
 def _generators(batch: tuple[int, ...]) -> Any:

@@ -85,17 +85,17 @@ def _check_batch(make_policy: Maker, dim: int, counts: list[int], objectives: in
         np.stack([_arms(dim, arms, seed=2 * n + row) for row in range(2)])[:, None]
         for n, arms in enumerate(counts)
     ]
-    together = _play(make_policy, offers, objectives, seed=4, batch=(2, 3))
+    pulls = _play(make_policy, offers, objectives, seed=4, batch=(2, 3))
     for learner, (i, j) in enumerate(np.ndindex(2, 3)):
         offered = [features[i, 0] for features in offers]
-        alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
+        pulls_alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
         require(
-            (together[:, i, j] == alone).all(),
+            (pulls[:, i, j] == pulls_alone).all(),
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
             f"(dim {dim}, {counts[0]} arms, {objectives} objectives)",
         )
     single = _play(make_policy, [offer[0] for offer in offers], objectives, seed=4, batch=(1,))
-    same = (single[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
+    same = (single[:, 0] == pulls[:, 0, 0]).all()  # which is what that learner alone chose
     require(same, "a batch of one chose other arms than no batch")
 
 

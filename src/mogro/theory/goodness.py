@@ -128,8 +128,8 @@ def best_goodness(
         gamma = (low + high) / 2
         if not low < gamma < high:
             break
-        good = goodness(features, theta, gamma=gamma) >= cap(gamma) > 0
-        low, high = (gamma, high) if good else (low, gamma)
+        is_good = goodness(features, theta, gamma=gamma) >= cap(gamma) > 0
+        low, high = (gamma, high) if is_good else (low, gamma)
     return (low, cap(low)) if low > needed else None
 
 
