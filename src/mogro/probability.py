@@ -149,8 +149,10 @@ def _by_random_weights(
     )
     inverse = inverse.ravel()
     scores = Scores(kinds, min_factor, sum_factor, largest)
-    if len(kinds) == 1 or kinds.shape[1] == 1:  # all weights are alike
-        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, kinds.shape[1]))).counts[0])
+    if len(kinds) == 1:
+        of_kinds = exact_probabilities(np.ones(1))
+    elif kinds.shape[1] == 1:
+        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, 1))).counts[0])
     elif kinds.shape[1] == 2:
         of_kinds = exact_probabilities(_by_intervals(scores, distribution))
     else:
