@@ -101,8 +101,8 @@ def main(other: Path) -> None:
     players = [start(HERE), start(other)]
     for arms in ARMS:
         times = np.array([[turn(player, arms) for player in players] for _ in range(TURNS)])
-        mine, theirs = np.quantile(times[5:], 0.05, axis=0)
-        print(f"K = {arms:>5,}: {mine:6.1f} us, {theirs:6.1f} us there, ratio {mine / theirs:.2f}")
+        now, before = np.quantile(times[5:], 0.05, axis=0)
+        print(f"K = {arms:>5,}: {now:6.1f} us, {before:6.1f} us there, ratio {now / before:.2f}")
     for player in players:
         player.communicate()
 

@@ -57,9 +57,11 @@ def live(make: Callable[[int], tuple[Agent, np.ndarray]], seed: int) -> Counter[
     mail: list[tuple[float, str, dict[str, float]]] = []
     for n in range(DECISIONS):
         decision = agent.decide(ids, features, now=float(n))
-        drawn = (rng.random(len(names)) < means[int(decision.arm)]).astype(float)
-        told = {name: v for name, v in zip(names, drawn.tolist(), strict=True) if v or not defaults}
-        mail.append((n + float(rng.exponential(5)), decision.id, told))
+        outcomes = (rng.random(len(names)) < means[int(decision.arm)]).astype(float)
+        reported = {
+            name: v for name, v in zip(names, outcomes.tolist(), strict=True) if v or not defaults
+        }
+        mail.append((n + float(rng.exponential(5)), decision.id, reported))
         for _, name, values in (each for each in mail if each[0] <= n):
             agent.reward(name, values, now=float(n))
         mail = [each for each in mail if each[0] > n]

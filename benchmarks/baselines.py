@@ -165,11 +165,11 @@ def gini() -> Iterator[Claim]:
     weights = 0.5 ** np.arange(objectives)
     policy = policies.GiniOGDE(arms, objectives, batch=(runs,))
     index = {}
-    done = 0
+    start = 0
     for rounds in (400, 4000):
-        pulls = _bernoulli(policy, means, rounds - done, seed=rounds)
+        pulls = _bernoulli(policy, means, rounds - start, seed=rounds)
         got = np.take_along_axis(means, pulls.T[..., None], axis=1).mean(axis=1)
-        index[rounds], done = np.sort(got, axis=-1) @ weights, rounds
+        index[rounds], start = np.sort(got, axis=-1) @ weights, rounds
     best = np.array([_best_gini(problem, weights) for problem in means])
     decay = (best - index[4000]) / (best - index[400])
     claim = "regret of the average reward, rounds 401 to 4000 over the first 400, below 1/2"
@@ -193,12 +193,12 @@ def frank_wolfe() -> Iterator[Claim]:
         )  # fmt: skip
         total = np.zeros((runs, objectives))
         value[name] = []
-        done = 0
+        start = 0
         for rounds in (100, 1500):
-            pulls = _normal(policy, means, rounds - done, 0.1, seed=rounds)
+            pulls = _normal(policy, means, rounds - start, 0.1, seed=rounds)
             total += np.take_along_axis(means, pulls.T[..., None], axis=1).sum(axis=1)
-            done = rounds
-            value[name].append(np.log(total / done + utility.offset).sum(axis=-1))
+            start = rounds
+            value[name].append(np.log(total / start + utility.offset).sum(axis=-1))
     best = np.array([_best_log(problem, utility.offset) for problem in means])
     decay = (best - value["fair"][1]) / (best - value["fair"][0])
     claim = "regret of the utility after 1500 rounds over that after 100, below 1/2"

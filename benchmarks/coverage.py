@@ -128,12 +128,12 @@ def main() -> None:
     for name, make in WORLDS.items():
         for own in (False, True):
             cells = np.stack([coverage(make, seed, own=own) for seed in range(runs)])
-            shown = []
+            columns = []
             for held, width, positives in cells.mean(axis=0):
                 mark = "" if own or positives < 20 else " " if 0.9 <= held <= 0.98 else "*"
                 few = "." if positives < 20 else " "
-                shown.append(f"{100 * held:>8.1f}{mark or few} ({width:.2g})".rjust(18))
-            print(f"{name:<28}{'own' if own else 'drawn':<7}" + "".join(shown), flush=True)
+                columns.append(f"{100 * held:>8.1f}{mark or few} ({width:.2g})".rjust(18))
+            print(f"{name:<28}{'own' if own else 'drawn':<7}" + "".join(columns), flush=True)
     print(". fewer than 20 positives; * outside 90 to 98 %")
 
 

@@ -135,27 +135,27 @@ def judge(case: Case, ids: int) -> Verdict:
         if case.request == "second of two":
             kind = agent.decision(f"{number}").decision.arm, (2 * number) % case.objectives
         kinds.setdefault(kind, []).append(decision)
-    every = [decision for decisions in kinds.values() for decision in decisions]
-    seen = Counter(decision.arm for decision in every)
+    all_decisions = [decision for decisions in kinds.values() for decision in decisions]
+    arm_counts = Counter(decision.arm for decision in all_decisions)
     expected = dict.fromkeys(ARMS, 0.0)
     for decisions in kinds.values():
-        some = [decision.propensities for decision in decisions[:SAMPLE]]
-        for chances in some:
+        propensities = [decision.propensities for decision in decisions[:SAMPLE]]
+        for chances in propensities:
             for arm, value in zip(chances.arms, chances.values.tolist(), strict=True):
-                expected[arm] += value * len(decisions) / len(some)
-    rarest = {decision.arm: decision for decision in every}
+                expected[arm] += value * len(decisions) / len(propensities)
+    rarest = {decision.arm: decision for decision in all_decisions}
     least = min(decision.propensity for decision in rarest.values())
-    return Verdict(_chance([seen[arm] for arm in ARMS], list(expected.values())), least)
+    return Verdict(_chance([arm_counts[arm] for arm in ARMS], list(expected.values())), least)
 
 
-def _chance(seen: list[int], expected: list[float]) -> float:
+def _chance(counts: list[int], expected: list[float]) -> float:
     """Return the p-value of a chi-square test; cells with few are one."""
     many = [k for k, value in enumerate(expected) if value >= 5]
-    cells = [(seen[k], expected[k]) for k in many]
-    rest = sum(seen) - sum(cell[0] for cell in cells), sum(expected) - sum(c[1] for c in cells)
-    if rest[1] >= 1:
-        cells.append(rest)
-    elif rest[0] > 5 + 5 * rest[1]:
+    cells = [(counts[k], expected[k]) for k in many]
+    pooled = sum(counts) - sum(cell[0] for cell in cells), sum(expected) - sum(c[1] for c in cells)
+    if pooled[1] >= 1:
+        cells.append(pooled)
+    elif pooled[0] > 5 + 5 * pooled[1]:
         return 0.0
     if len(cells) < 2:
         return 1.0

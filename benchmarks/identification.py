@@ -41,11 +41,11 @@ VACCINES = """
 def claims(runs: int = 2000, rounds: int = 2000, delta: float = 0.05) -> None:
     """Count runs in which an arm was ever classified wrongly, by either front."""
     rng = np.random.default_rng(0)
-    near = [[1.0, 0.0], [0.95, 0.05], [0.0, 1.0], [0.45, 0.45], [0.9, -0.05]]
+    close_means = [[1.0, 0.0], [0.95, 0.05], [0.0, 1.0], [0.45, 0.45], [0.9, -0.05]]
     worlds: dict[str, tuple[Any, float, Callable[..., Any]]] = {
         "8 separate arms, MOGRO": (_separate(rng.normal(size=(8, 2)), 0.5), 0.5, mogro.MOGRO),
         "5 arms, nearly equal, UCB": (
-            _separate(near, 0.2),
+            _separate(close_means, 0.2),
             0.2,
             partial(mogro.UCB, noise=0.2, delta=0.01),
         ),
@@ -87,9 +87,11 @@ def _look(
     """Return whether an arm is classified wrongly, by both fronts, and the share decided."""
     answers = []
     for front, effective in zip(fronts, (False, True), strict=True):
-        seen = policy.front_confidence(features, noise=noise, delta=delta, effective=effective)
-        answers.append((seen.on & ~front | seen.off & front).any(-1))
-    return np.stack([*answers, 1 - seen.open.mean(-1)], axis=-1)
+        confidence = policy.front_confidence(
+            features, noise=noise, delta=delta, effective=effective
+        )
+        answers.append((confidence.on & ~front | confidence.off & front).any(-1))
+    return np.stack([*answers, 1 - confidence.open.mean(-1)], axis=-1)
 
 
 def _separate(means: Any, noise: float) -> FixedArms:
@@ -103,7 +105,7 @@ def identify(
     """Return pulls until finished, how many answers were wrong, and seconds a run."""
     world = _separate(means, noise)
     make = partial(FrontIdentification, noise=noise, delta=delta, tolerance=tolerance)
-    pulls, wrong, start = [], 0, time.perf_counter()
+    pulls, errors, start = [], 0, time.perf_counter()
     for first in range(0, runs, at_once):
         trace = mogro.simulate(
             make,
@@ -116,14 +118,14 @@ def identify(
             start=(0, first),
         )
         pulls.append(trace.finished[0])
-        wrong += int(_wrong(means, trace.probed[-1, 0] > 0, tolerance).sum())
-    return np.concatenate(pulls), wrong, (time.perf_counter() - start) / runs
+        errors += int(_wrong(means, trace.probed[-1, 0] > 0, tolerance).sum())
+    return np.concatenate(pulls), errors, (time.perf_counter() - start) / runs
 
 
 def _wrong(means: FloatArray, answer: BoolArray, tolerance: float) -> BoolArray:
     """Tell which answers (..., K) miss a member of the front, or hold an arm that is too bad."""
-    missed = (mogro.pareto.front(means) & ~answer).any(-1)
-    return np.asarray(missed | (answer & (mogro.pareto.gaps(means) > tolerance)).any(-1))
+    false_negatives = (mogro.pareto.front(means) & ~answer).any(-1)
+    return np.asarray(false_negatives | (answer & (mogro.pareto.gaps(means) > tolerance)).any(-1))
 
 
 def round_robin(
@@ -134,24 +136,24 @@ def round_robin(
     policy = mogro.MOGRO(len(means), means.shape[1])
     on, turns = np.zeros((2, len(means)), dtype=bool), 0
     while not on.any(0).all():
-        some = max(1, turns // 50)
-        mean = means + noise / np.sqrt(some) * rng.standard_normal(means.shape)
-        policy.learn(np.repeat(arms, some, axis=0), np.repeat(mean, some, axis=0))
-        turns += some
-        seen = policy.front_confidence(arms, noise=noise, delta=delta, tolerance=tolerance)
-        on |= np.stack([seen.on & ~on[1], seen.off & ~on[0]])
+        look_every = max(1, turns // 50)
+        mean = means + noise / np.sqrt(look_every) * rng.standard_normal(means.shape)
+        policy.learn(np.repeat(arms, look_every, axis=0), np.repeat(mean, look_every, axis=0))
+        turns += look_every
+        confidence = policy.front_confidence(arms, noise=noise, delta=delta, tolerance=tolerance)
+        on |= np.stack([confidence.on & ~on[1], confidence.off & ~on[0]])
     return turns * len(means), bool(_wrong(means, on[0], tolerance))
 
 
 def vaccines(runs: int = 2000) -> None:
     """Print pulls, errors and seconds beside those of Crepon et al."""
     means = np.array(VACCINES.split(), dtype=float).reshape(-1, 3)
-    pulls, wrong, seconds = identify(means, 1.0, delta=0.1, tolerance=0.0, runs=runs)
+    pulls, errors, seconds = identify(means, 1.0, delta=0.1, tolerance=0.0, runs=runs)
     turns = [round_robin(means, 1.0, delta=0.1, tolerance=0.0, seed=s) for s in range(10)]
     print("| policy | right | pulls, mean | median | seconds a run |\n|---|---|---|---|---|")
     print("| Crepon et al., as published | 2000 of 2000 | 17,910 | 15,125 | 154 |")
     print(
-        f"| FrontIdentification | {runs - wrong} of {runs} | {pulls.mean():,.0f} | "
+        f"| FrontIdentification | {runs - errors} of {runs} | {pulls.mean():,.0f} | "
         f"{np.median(pulls):,.0f} | {seconds:.2f} |"
     )
     print(f"| round robin, the same test | | {np.mean([t for t, _ in turns]):,.0f} | | |")
@@ -164,11 +166,11 @@ def designs(folder: str, runs: int = 20) -> None:
     for name, means in _designs(Path(folder)).items():
         for noise in (0.1, 0.02):
             setting: Any = {"delta": 0.05, "tolerance": 0.1}
-            pulls, wrong, seconds = identify(means, noise, runs=runs, at_once=4, **setting)
+            pulls, errors, seconds = identify(means, noise, runs=runs, at_once=4, **setting)
             turns = np.mean([round_robin(means, noise, seed=s, **setting)[0] for s in range(3)])
             print(
                 f"| {name}, {len(means)} x {means.shape[1]} | {noise} | {pulls.mean():,.0f} | "
-                f"{wrong} of {runs} | {seconds:.2f} | {turns:,.0f} |",
+                f"{errors} of {runs} | {seconds:.2f} | {turns:,.0f} |",
                 flush=True,
             )
 
@@ -178,8 +180,8 @@ def _designs(folder: Path) -> dict[str, FloatArray]:
     networks = np.genfromtxt(folder / "sort_256.csv", delimiter=";")[:, 3:] * [-1, 1]
     brakes = np.load(folder / "brake.npy")[:, 4:]
     cars = np.load(folder / "VehicleSafety.npy")[:, 5:]
-    named = {"disc brake": brakes, "SNW": networks, "vehicle safety": cars}
-    return {name: (each - each.mean(0)) / each.std(0) for name, each in named.items()}
+    problems = {"disc brake": brakes, "SNW": networks, "vehicle safety": cars}
+    return {name: (each - each.mean(0)) / each.std(0) for name, each in problems.items()}
 
 
 if __name__ == "__main__":

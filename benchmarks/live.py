@@ -34,7 +34,7 @@ def decision_and_reward(*, rounds: int = 40, turns: int = 300) -> None:
     features = rng.standard_normal((100, 20))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     rewards = features @ rng.standard_normal((20, 3)) + 0.1 * rng.standard_normal((100, 3))
-    named = [dict(zip(NAMES, row, strict=True)) for row in rewards.tolist()]
+    reward_dicts = [dict(zip(NAMES, row, strict=True)) for row in rewards.tolist()]
     ids = [f"arm {k}" for k in range(100)]
     index = {name: k for k, name in enumerate(ids)}
     policy = mogro.MOGRO(20, 3)
@@ -49,7 +49,7 @@ def decision_and_reward(*, rounds: int = 40, turns: int = 300) -> None:
     def live() -> None:
         for _ in range(rounds):
             decision = agent.decide(ids, features, id=next(names))
-            agent.reward(decision.id, named[index[decision.arm]])
+            agent.reward(decision.id, reward_dicts[index[decision.arm]])
 
     for _ in range(3):
         bare()
@@ -125,7 +125,7 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
     rng = np.random.default_rng(0)
     both, ids = FeatureMap(8, 6), [f"arm {k}" for k in range(200)]
     arms, contexts = rng.standard_normal((200, 8)) / 3, rng.standard_normal((500, 6)) / 3
-    given = [both.in_context(one).products(arms)[:, 1:] for one in contexts]
+    arms_in_contexts = [both.in_context(one).products(arms)[:, 1:] for one in contexts]
     truth = rng.standard_normal((3, both.size - 1))
     agents = (
         mogro.Agent(OBJECTIVES, arms=8, context=6, seed=0),
@@ -137,8 +137,8 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
         if agent is agents[0]:
             decision = agent.decide(ids, arms, context=contexts[n])
         else:
-            decision = agent.decide(ids, given[n])
-        values = truth @ given[n][index[decision.arm]]
+            decision = agent.decide(ids, arms_in_contexts[n])
+        values = truth @ arms_in_contexts[n][index[decision.arm]]
         agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
 
     def some(agent: mogro.Agent) -> None:
@@ -180,9 +180,9 @@ def context_and_catalogue(*, turns: int = 200) -> None:
     for n in range(turns + 30):
         start = time.process_time()
         decision = agent.decide(shop, context=contexts[n])
-        taken = time.process_time() - start
+        elapsed = time.process_time() - start
         agent.reward(decision.id, dict.fromkeys(NAMES, 1.0))
-        times.append((taken, seconds(lambda: features @ vector)))
+        times.append((elapsed, seconds(lambda: features @ vector)))
     low = np.quantile(np.array(times[30:]), 0.25, axis=0)
     print(
         f"decide in a context, A=16, C=8, K=100,000: {1e3 * low[0]:.2f} ms, "

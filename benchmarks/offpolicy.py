@@ -50,8 +50,8 @@ def _independent(world: World) -> Iterator[Log]:
 
 def _learning(world: World) -> Iterator[Log]:
     rng = np.random.default_rng(0)
-    for done in range(0, RUNS, _AT_ONCE):
-        yield from world.learning_logs(min(_AT_ONCE, RUNS - done), rng, uniform=_SHARE)
+    for start in range(0, RUNS, _AT_ONCE):
+        yield from world.learning_logs(min(_AT_ONCE, RUNS - start), rng, uniform=_SHARE)
 
 
 def _ips(log: Log, rng: np.random.Generator) -> Evaluation:
@@ -136,9 +136,14 @@ def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> I
         if kind == "joint":  # a box, as wide for every objective in its deviations, that holds 95 %
             apart = abs(figures[:, :objectives] - world.value) / spread
             reach = float(np.quantile(apart.max(axis=1), 0.95))
-        wide = float((np.mean(widths[name, kind], axis=0) / (2 * reach * spread)).max())
+        width_ratio = float((np.mean(widths[name, kind], axis=0) / (2 * reach * spread)).max())
         yield _line(
-            world, f"{name}, {kind}", np.array(held), trusted, wide, figures[:, objectives].mean()
+            world,
+            f"{name}, {kind}",
+            np.array(held),
+            trusted,
+            width_ratio,
+            figures[:, objectives].mean(),
         )
 
 
@@ -148,21 +153,26 @@ def intervals(evaluation: Evaluation) -> dict[str, np.ndarray]:
 
 
 def _line(
-    world: World, what: str, inside: np.ndarray, trusted: np.ndarray, wide: float, size: float
+    world: World,
+    what: str,
+    inside: np.ndarray,
+    trusted: np.ndarray,
+    width_ratio: float,
+    size: float,
 ) -> Line:
     """Judge the objective that is covered least, where the object says it can be trusted."""
     judged = inside[trusted] if trusted.any() else inside
     shares = np.atleast_1d(judged.mean(axis=0))
     worst = float(shares.min())
     error = 1.96 * np.sqrt(max(worst * (1 - worst), 1e-4) / len(judged))
-    met = worst >= 0.93 and (shares.max() <= 0.97 or wide <= 1.5)
+    met = worst >= 0.93 and (shares.max() <= 0.97 or width_ratio <= 1.5)
     everything = float(np.min(inside.mean(axis=0)))
     return Line(
         SECTION,
         Ratio(worst, worst - error, min(worst + error, 1.0)),
         f"coverage at 95 %: {what}",
         f"{world.name}, n = {world.rows:,}, effective size {size:.0f}",
-        f"width / needed {short(wide)}; all runs {short(everything)}",
+        f"width / needed {short(width_ratio)}; all runs {short(everything)}",
         ">= 0.93; > 0.97 only if <= 1.5 as wide",
         bool(met) if trusted.any() else None,
         f"{trusted.mean():.0%} of {len(trusted)} runs trusted" if not trusted.all() else "",

@@ -29,8 +29,8 @@ def main(path: str) -> None:
         for _ in range(5):
             values, total = [], 0.0
             for m in range(objectives):
-                plain = name in ("ips", "snips")
-                given = {} if plain else {"estimated_rewards_by_reg_model": models[m]}
+                without_model = name in ("ips", "snips")
+                arguments = {} if without_model else {"estimated_rewards_by_reg_model": models[m]}
                 start = time.process_time()
                 values.append(
                     estimator.estimate_policy_value(
@@ -39,7 +39,7 @@ def main(path: str) -> None:
                         pscore=logged,
                         action_dist=action_dist,
                         position=np.zeros(len(arms), dtype=int),
-                        **given,
+                        **arguments,
                     )
                 )
                 last = time.process_time() - start

@@ -66,18 +66,18 @@ def _open_bandit() -> str:
     if not folder:
         return "Not measured: MOGRO_OPEN_BANDIT is not set."
     table = open_bandit.table(Path(folder))
-    missed = table.count(" NO")
+    misses = table.count(" NO")
     return "\n\n".join(
-        [_OPEN_BANDIT, f"{missed} of the intervals miss." if missed else "Bar met.", table]
+        [_OPEN_BANDIT, f"{misses} of the intervals miss." if misses else "Bar met.", table]
     )
 
 
-def main(wanted: Sequence[str]) -> None:
+def main(names: Sequence[str]) -> None:
     """Measure, and write each section as soon as it is there."""
     if not TABLE.exists():
         TABLE.write_text(_HEAD)
     for title, write in parts().items():
-        if wanted and not any(word in title for word in wanted):
+        if names and not any(word in title for word in names):
             continue
         start = time.monotonic()
         text = write()

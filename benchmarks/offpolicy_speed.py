@@ -61,9 +61,9 @@ def speed() -> Iterator[Line]:
 def _slower_speed(log: Log) -> Iterator[Line]:
     n, arms = log.probabilities.shape
     predictions = np.random.default_rng(1).random((n, arms, 3))
-    plain = partial(offpolicy.snips, log.rewards, log.logged, log.target)
+    snips = partial(offpolicy.snips, log.rewards, log.logged, log.target)
     steps = {
-        "snips": plain,
+        "snips": snips,
         "doubly robust, K = 10": partial(
             offpolicy.doubly_robust,
             *(log.rewards, log.logged, log.arms, log.probabilities, predictions),
@@ -88,13 +88,13 @@ def beside_obp(rows: int = 1_000_000) -> Iterator[Line]:
         return
     log = arrays(rows)
     predictions = np.random.default_rng(1).random((rows, log.probabilities.shape[1], 3))
-    theirs = _run_obp(python, log, predictions)
+    obp = _run_obp(python, log, predictions)
     for name, (method, single) in _same_as_obp(log, predictions).items():
         values = method().value
-        apart = float(abs(values - theirs[name]["values"]).max())
+        apart = float(abs(values - obp[name]["values"]).max())
         times = race({"all": method, "one": single}, repeats=7, budget=3.0)
         for which, seconds in (("all", "seconds"), ("one", "first")):
-            other = np.array(theirs[name][seconds])
+            other = np.array(obp[name][seconds])
             quotient = ratio(other, times[which])
             count = "M = 3: one pass, obp three" if which == "all" else "M = 1"
             yield Line(
@@ -148,6 +148,6 @@ def _run_obp(python: str, log: Log, predictions: np.ndarray) -> dict[str, dict[s
         script = Path(__file__).with_name("offpolicy_obp.py")
         command = [python, str(script), str(path)]
         environment = {"PATH": os.environ.get("PATH", ""), "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(command, check=True, capture_output=True, env=environment)
-    result: dict[str, dict[str, list[float]]] = json.loads(done.stdout.decode().splitlines()[-1])
+        process = subprocess.run(command, check=True, capture_output=True, env=environment)
+    result: dict[str, dict[str, list[float]]] = json.loads(process.stdout.decode().splitlines()[-1])
     return result

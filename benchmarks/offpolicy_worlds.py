@@ -95,13 +95,13 @@ class World:
             arms[step], rewards[step] = arm, reward
             logged[step] = uniform / arm_count + (1 - uniform) * (arm == greedy)
         for run in range(runs):
-            own = contexts[:, run]
+            run_contexts = contexts[:, run]
             yield Log(
                 rewards[:, run],
                 arms[:, run],
                 logged[:, run],
-                self.target[own],
-                self.features[own],
+                self.target[run_contexts],
+                self.features[run_contexts],
             )
 
 
@@ -138,7 +138,7 @@ def make(
 
 def worlds() -> list[World]:
     """Return the worlds of the coverage table."""
-    plain = make(
+    linear = make(
         "clicks, 25 %",
         seed=1, rows=1000, rewards="clicks", top=0.5, sharpness=1.0, uniform=0.3,
     )  # fmt: skip
@@ -154,8 +154,8 @@ def worlds() -> list[World]:
         "lognormal rewards",
         seed=4, rows=1500, rewards="lognormal", top=1.0, sharpness=1.0, uniform=0.2,
     )  # fmt: skip
-    few = replace(plain, name="clicks, 25 %, few rows", rows=450)
-    return [plain, few, heavy, rare, skewed]
+    few = replace(linear, name="clicks, 25 %, few rows", rows=450)
+    return [linear, few, heavy, rare, skewed]
 
 
 def learning_worlds() -> list[World]:

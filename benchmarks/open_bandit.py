@@ -68,8 +68,8 @@ def evaluate(folder: Path, campaign: str) -> dict[str, Evaluation]:
     random, bts = read(folder, "random", campaign), read(folder, "bts", campaign)
     items = int(max(random.items.max(), bts.items.max())) + 1
     target, shares = mean_propensities(bts, items)
-    wanted = target[random.positions, random.items]
-    log = random.rewards, random.propensities, wanted
+    propensities = target[random.positions, random.items]
+    log = random.rewards, random.propensities, propensities
     # An item and a position have a mean of their own: least squares over indicators is too much for
     # forty clicks, so items share what they have and positions are left out.
     predictions = offpolicy.cross_fitted(random.rewards, random.items, np.eye(items), ridge=50.0)

@@ -48,8 +48,8 @@ def _vowpal(arguments: str, *, parse_once: bool) -> Make:
             chances = learner.predict(arms)
             arm = min(bisect(list(accumulate(chances)), rng.random()), len(lines) - 1)
             chosen = [f"0:{next(costs)}:{chances[arm]} {lines[arm]}"]
-            seen = learner.parse(chosen) if parse_once else chosen
-            learner.learn(arms[:arm] + seen + arms[arm + 1 :])
+            example = learner.parse(chosen) if parse_once else chosen
+            learner.learn(arms[:arm] + example + arms[arm + 1 :])
 
         return step
 

@@ -60,8 +60,8 @@ class Server:
 @contextmanager
 def server(folder: Path) -> Iterator[Server]:
     """Run a server in a folder."""
-    made = Server(folder)
+    instance = Server(folder)
     try:
-        yield made
+        yield instance
     finally:
-        made.end()
+        instance.end()

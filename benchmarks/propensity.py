@@ -102,8 +102,8 @@ def main() -> None:
         for line in lines([objectives]):
             rows.append(line)
             print(f"{line.note or 'met':12} {line.quotient}, {line.setting}: {line.figures}")
-        missed = {bar: sum(bar in row.note for row in rows) for bar in ("time", "error", "claim")}
-        print(f"M = {objectives}: {sum(bool(row.met) for row in rows)} of {len(rows)}; {missed}")
+        misses = {bar: sum(bar in row.note for row in rows) for bar in ("time", "error", "claim")}
+        print(f"M = {objectives}: {sum(bool(row.met) for row in rows)} of {len(rows)}; {misses}")
 
 
 def _line(values: np.ndarray, name: str, where: str) -> Line:
@@ -116,17 +116,17 @@ def _line(values: np.ndarray, name: str, where: str) -> Line:
 
     weights = np.random.default_rng(2).random((4096, values.shape[1]), dtype=np.float32)
     simple = partial(_who_wins, weights, np.ascontiguousarray(values.T, dtype=np.float32))
-    whole = partial(ask, chosen=None)
-    asked = {f"{chosen}": partial(ask, chosen=chosen) for chosen in choices}
-    times = race({**asked, "all": whole, "simple": simple}, repeats=7, budget=0.5)
-    large, honest = _errors([whole(seed) for seed in range(ANSWERS)], None)
-    several = [
+    ask_all = partial(ask, chosen=None)
+    questions = {f"{chosen}": partial(ask, chosen=chosen) for chosen in choices}
+    times = race({**questions, "all": ask_all, "simple": simple}, repeats=7, budget=0.5)
+    large, honest = _errors([ask_all(seed) for seed in range(ANSWERS)], None)
+    errors_of_choices = [
         _errors([ask(seed, chosen) for seed in range(ANSWERS)], chosen) for chosen in choices
     ]
-    chosen = max(error for error, _ in several)
-    ratios = [honest, *(each for _, each in several)]
-    seconds = max(typical(times[name]) for name in [*asked, "all"])
-    missed = {
+    chosen = max(error for error, _ in errors_of_choices)
+    ratios = [honest, *(each for _, each in errors_of_choices)]
+    seconds = max(typical(times[name]) for name in [*questions, "all"])
+    misses = {
         "time": seconds > SECONDS,
         "error": max(large, chosen) > PRECISION,
         "claim": min(ratios) < 0.5 or max(ratios) > 2,
@@ -140,8 +140,8 @@ def _line(values: np.ndarray, name: str, where: str) -> Line:
         f"{short(100 * chosen)} % of arms chosen; errors claimed {short(min(ratios))} to "
         f"{short(max(ratios))} times the true ones",
         bar="20 ms, 10 %, half to twice",
-        met=not any(missed.values()),
-        note=", ".join(bar for bar, missing in missed.items() if missing),
+        met=not any(misses.values()),
+        note=", ".join(bar for bar, missing in misses.items() if missing),
     )
 
 

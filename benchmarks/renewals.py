@@ -20,13 +20,13 @@ from mogro import Agent, Objective
 from mogro.posterior import Posterior
 
 
-def timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
+def timed(function: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
     """Return a function that notes its processor time."""
 
-    def call(*given: Any, **named: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         start = time.process_time()
-        result = function(*given, **named)
-        spent.append(time.process_time() - start)
+        result = function(*args, **kwargs)
+        seconds.append(time.process_time() - start)
         return result
 
     return call

@@ -83,10 +83,10 @@ def _cells(line: Line) -> tuple[str, ...]:
 def verdict(lines: Sequence[Line]) -> str:
     """Say which bars are missed."""
     bars = [line for line in lines if line.bar]
-    missed = [line for line in bars if not line.met]
+    misses = [line for line in bars if not line.met]
     faster = [x for x in lines if x.section == "decide" and "by hand" in x.note and x.ratio]
-    said = [f"{len(bars) - len(missed)} of {len(bars)} bars met."]
-    said += [f"Missed: {x.quotient}, {x.setting}: {x.ratio}, {x.bar}." for x in missed]
+    said = [f"{len(bars) - len(misses)} of {len(bars)} bars met."]
+    said += [f"Missed: {x.quotient}, {x.setting}: {x.ratio}, {x.bar}." for x in misses]
     said += [
         f"Without a bar, but faster than mogro: {x.quotient}, {x.setting}: {x.ratio}."
         for x in faster

@@ -32,15 +32,15 @@ def _trained(arms: int, dtype: DTypeLike) -> tuple[mogro.MOGRO, np.ndarray]:
     rng = np.random.default_rng(0)
     features = unit_rows(rng, arms, DIM).astype(dtype)
     policy = mogro.MOGRO(DIM, OBJECTIVES)
-    some = features[:2000].astype(np.float64)
-    policy.learn(some, rng.standard_normal((len(some), OBJECTIVES)))
+    sample = features[:2000].astype(np.float64)
+    policy.learn(sample, rng.standard_normal((len(sample), OBJECTIVES)))
     policy.select(features, rng=rng)
     return policy, features
 
 
 def _arms(dtype: DTypeLike) -> Iterator[Line]:
     name = np.dtype(dtype).name
-    taken = []
+    timings = []
     for arms in ARMS:
         policy, features = _trained(arms, dtype)
         select = partial(policy.select, features, rng=np.random.default_rng(1))
@@ -50,7 +50,7 @@ def _arms(dtype: DTypeLike) -> Iterator[Line]:
             repeats=15,
             block=0.02,
         )
-        taken.append(times["select"])
+        timings.append(times["select"])
         yield Line(
             SECTION,
             ratio(times["select"], times["product"]),
@@ -59,7 +59,7 @@ def _arms(dtype: DTypeLike) -> Iterator[Line]:
             f"{duration(typical(times['select']))} / {duration(typical(times['product']))}",
             note=_memory(select, features),
         )
-    yield _slope("log select / log K", list(ARMS), taken, f"d = {DIM}, {name}")
+    yield _slope("log select / log K", list(ARMS), timings, f"d = {DIM}, {name}")
 
 
 def _memory(select: Step, features: np.ndarray) -> str:
@@ -71,7 +71,7 @@ def _memory(select: Step, features: np.ndarray) -> str:
 
 
 def _dims() -> Iterator[Line]:
-    taken = []
+    timings = []
     for dim in DIMS:
         rng = np.random.default_rng(0)
         features = unit_rows(rng, 4 * dim, dim)
@@ -82,7 +82,7 @@ def _dims() -> Iterator[Line]:
         runs = {"update": _updates(policy, features, rewards), "bare": _bare(features)}
         measured = race({name: partial(_repeat, run, turns) for name, run in runs.items()})
         times = {name: each / turns for name, each in measured.items()}
-        taken.append(times["update"])
+        timings.append(times["update"])
         yield Line(
             SECTION,
             ratio(times["update"], times["bare"]),
@@ -91,7 +91,7 @@ def _dims() -> Iterator[Line]:
             f"{duration(typical(times['update']))} / {duration(typical(times['bare']))}",
             note="renewals included",
         )
-    yield _slope("log update / log d", list(DIMS[1:]), taken[1:], "d from 32")
+    yield _slope("log update / log d", list(DIMS[1:]), timings[1:], "d from 32")
 
 
 def _repeat(run: Step, turns: int) -> None:

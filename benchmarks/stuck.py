@@ -93,10 +93,10 @@ def main(words: list[str]) -> None:
             continue
         features, objectives, noise = WORLDS[name]
         wrong = play(features, objectives, noise, learned)
-        short, long = (wrong[:rounds].sum(axis=0, dtype=np.float64) for rounds in (SHORT, LONG))
+        early, total = (wrong[:rounds].sum(axis=0, dtype=np.float64) for rounds in (SHORT, LONG))
         print(
-            f"| {name} | {prior} | {stuck(wrong[:SHORT])} | {stuck(wrong)} | {short.mean():.3g} "
-            f"| {long.mean():.3g} | {ratio(long, short)} |",
+            f"| {name} | {prior} | {stuck(wrong[:SHORT])} | {stuck(wrong)} | {early.mean():.3g} "
+            f"| {total.mean():.3g} | {ratio(total, early)} |",
             flush=True,
         )
 

@@ -40,13 +40,13 @@ class Worlds:
     """Worlds of a kind, one for each run, with features of mean squared norm 1."""
 
     def __init__(self, draw: Draw, runs: int) -> None:
-        drawn = [draw(np.random.default_rng([run, 1])) for run in range(runs)]
-        features = np.stack([world.features for world in drawn])
+        instances = [draw(np.random.default_rng([run, 1])) for run in range(runs)]
+        features = np.stack([world.features for world in instances])
         typical = np.square(features).sum(axis=-1).mean(axis=(1, 2))
         self.features = features / np.sqrt(typical)[:, None, None, None]
-        self.means = np.stack([world.means for world in drawn])
-        self.gaps = np.stack([mogro.pareto.effective_gaps(world.means) for world in drawn])
-        self.noise = drawn[0].noise
+        self.means = np.stack([world.means for world in instances])
+        self.gaps = np.stack([mogro.pareto.effective_gaps(world.means) for world in instances])
+        self.noise = instances[0].noise
 
 
 class Run(NamedTuple):
@@ -83,14 +83,14 @@ def play(worlds: Worlds, share: float | None, rounds: int, prior: Prior = Flat()
     return Run(regret, explored, estimates.argmax(axis=1))
 
 
-def ratio(ours: FloatArray, theirs: FloatArray) -> ConfidenceInterval:
+def ratio(regret: FloatArray, rival_regret: FloatArray) -> ConfidenceInterval:
     """Return the ratio of two means over paired runs, with Student's interval of its logarithm."""
-    value = ours.mean() / theirs.mean()
-    differences = ours / ours.mean() - theirs / theirs.mean()
+    value = regret.mean() / rival_regret.mean()
+    differences = regret / regret.mean() - rival_regret / rival_regret.mean()
     half = (
-        float(student_quantile(LEVEL, len(ours) - 1))
+        float(student_quantile(LEVEL, len(regret) - 1))
         * differences.std(ddof=1)
-        / math.sqrt(len(ours))
+        / math.sqrt(len(regret))
     )
     return ConfidenceInterval(value, value * math.exp(-half), value * math.exp(half))
 
@@ -100,14 +100,14 @@ def against_shares(name: str) -> None:
     worlds = Worlds(WORLDS[name], RUNS)
     runs = {share: play(worlds, share, ROUNDS) for share in SHARES}
     best = min(SHARES, key=lambda share: float(runs[share].regret.mean()))
-    own = play(worlds, None, ROUNDS)
-    found = ratio(own.regret, runs[best].regret)
+    default = play(worlds, None, ROUNDS)
+    interval = ratio(default.regret, runs[best].regret)
     bar = 1.25 if name in QUIET else 2.0
     tenth = runs[0.1].regret.mean() / runs[best].regret.mean()
     print(
         f"| {name} | {best:g} | {runs[best].regret.mean():.3g} ({runs[best].explored.mean():.0f}) "
-        f"| {tenth:.2f} | {own.regret.mean():.3g} ({own.explored.mean():.0f}) | {found} "
-        f"| {'yes' if found.value <= bar else 'no'} |",
+        f"| {tenth:.2f} | {default.regret.mean():.3g} ({default.explored.mean():.0f}) | {interval} "
+        f"| {'yes' if interval.value <= bar else 'no'} |",
         flush=True,
     )
 
@@ -130,11 +130,11 @@ def learned_against_flat(name: str) -> None:
 
 def against_twin(name: str) -> None:
     """Compare the default with itself where the same rewards have plainer features."""
-    ours, theirs = (play(Worlds(draw, RUNS), None, ROUNDS) for draw in TWINS[name])
+    runs, twin_runs = (play(Worlds(draw, RUNS), None, ROUNDS) for draw in TWINS[name])
     print(
-        f"| {name} | {ours.regret.mean():.3g} ({ours.explored.mean():.0f}) "
-        f"| {theirs.regret.mean():.3g} ({theirs.explored.mean():.0f}) "
-        f"| {ratio(ours.regret, theirs.regret)} |",
+        f"| {name} | {runs.regret.mean():.3g} ({runs.explored.mean():.0f}) "
+        f"| {twin_runs.regret.mean():.3g} ({twin_runs.explored.mean():.0f}) "
+        f"| {ratio(runs.regret, twin_runs.regret)} |",
         flush=True,
     )
 

@@ -29,8 +29,8 @@ def paper(noise: float, d: int = 5, K: int = 50, M: int = 5) -> Draw:
     """Return instances of the paper's experiments."""
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(d, K, M, noise=noise, rng=rng)
-        return World(made.features[None], made.means[None], noise)
+        world = FixedArms.sample(d, K, M, noise=noise, rng=rng)
+        return World(world.features[None], world.means[None], noise)
 
     return draw
 
@@ -70,10 +70,10 @@ def outlier(noise: float, factor: float = 12) -> Draw:
     """Return the paper's instances with one arm many times larger."""
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
-        features = made.features.copy()
+        world = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
+        features = world.features.copy()
         features[0] *= factor
-        return World(features[None], (features @ made.theta.T)[None], noise)
+        return World(features[None], (features @ world.theta.T)[None], noise)
 
     return draw
 
@@ -86,10 +86,10 @@ def moved(noise: float, units: float = 1, offset: float = 0) -> Draw:
     """
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
-        shifted = made.features + offset * made.features.std()
+        world = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
+        shifted = world.features + offset * world.features.std()
         features = np.hstack([shifted * np.geomspace(1, units, 5), np.ones((50, 1))])
-        return World(features[None], made.means[None], noise)
+        return World(features[None], world.means[None], noise)
 
     return draw
 
@@ -98,8 +98,8 @@ def scales(noise: float) -> Draw:
     """Return the paper's instances with features in units from 1 to 1000."""
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
-        return World((made.features * np.geomspace(1, 1000, 5))[None], made.means[None], noise)
+        world = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
+        return World((world.features * np.geomspace(1, 1000, 5))[None], world.means[None], noise)
 
     return draw
 
@@ -108,9 +108,9 @@ def arm_scales(noise: float) -> Draw:
     """Return the paper's instances with arms of sizes from 1 to 1000."""
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
-        features = made.features * rng.permutation(np.geomspace(1, 1000, 50))[:, None]
-        return World(features[None], (features @ made.theta.T)[None], noise)
+        world = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
+        features = world.features * rng.permutation(np.geomspace(1, 1000, 50))[:, None]
+        return World(features[None], (features @ world.theta.T)[None], noise)
 
     return draw
 
@@ -144,10 +144,10 @@ def flat(noise: float, M: int = 3) -> Draw:
     """Return the paper's instances with a last objective that no arm changes."""
 
     def draw(rng: np.random.Generator) -> World:
-        made = FixedArms.sample(5, 50, M, noise=noise, rng=rng)
-        means = made.means.copy()
+        world = FixedArms.sample(5, 50, M, noise=noise, rng=rng)
+        means = world.means.copy()
         means[:, -1] = 0
-        return World(made.features[None], means[None], noise)
+        return World(world.features[None], means[None], noise)
 
     return draw
 

@@ -60,14 +60,14 @@ def each(truths: np.ndarray, answers: list[WhatIf], alone: np.ndarray) -> Iterat
     errors = np.array([log.value for log in answers]) - truths
     for w, m in np.ndindex(len(TRADE_OFFS), len(NAMES)):
         sure = trusted[:, w]
-        wide = _width(bounds[sure, w, m], errors[sure, w, m])
+        width_ratio = _width(bounds[sure, w, m], errors[sure, w, m])
         weights = ", ".join(f"{name} {weight:g}" for name, weight in TRADE_OFFS[w].items())
         yield _line(
             inside[sure, w, m],
-            wide,
+            width_ratio,
             f"{weights}: {NAMES[m]}",
             f"beside the log {truths[:, w, m].mean():.3f}, alone {alone[w, m]:.3f}; "
-            f"width / needed {short(wide)}; all logs {short(inside[:, w, m].mean())}",
+            f"width / needed {short(width_ratio)}; all logs {short(inside[:, w, m].mean())}",
             f"{sure.mean():.0%} of {len(answers)} logs trusted, "
             f"median effective size {np.median(sizes[:, w]):.0f}",
         )
@@ -86,13 +86,13 @@ def together(truths: np.ndarray, answers: list[WhatIf], which: str) -> Line:
     spread = np.array([errors[sure, w].std(axis=0) for w, sure in enumerate(trusted.T)])
     largest = np.where(trusted[..., None], abs(errors) / spread, 0.0).max(axis=(1, 2))
     needed = 2 * np.quantile(largest, 0.95) * spread  # boxes that hold 95 %
-    wide = (np.ptp(bounds, axis=-1) / needed)[trusted].mean()
+    width_ratio = (np.ptp(bounds, axis=-1) / needed)[trusted].mean()
     everything = float(inside.all(axis=1).mean())
     return _line(
         np.asarray((inside | ~trusted).all(axis=1)),
-        float(wide),
+        float(width_ratio),
         "all that is trusted, together",
-        f"width / needed {short(float(wide))}; trusted or not {short(everything)}",
+        f"width / needed {short(float(width_ratio))}; trusted or not {short(everything)}",
         f"{trusted.mean():.0%} of estimates trusted, in {len(answers)} {which}",
     )
 
@@ -102,7 +102,7 @@ def _width(bounds: np.ndarray, errors: np.ndarray) -> float:
     return float((np.ptp(bounds, axis=-1).mean(axis=0) / (2 * 1.96 * errors.std(axis=0))).mean())
 
 
-def _line(inside: np.ndarray, wide: float, what: str, figures: str, note: str) -> Line:
+def _line(inside: np.ndarray, width_ratio: float, what: str, figures: str, note: str) -> Line:
     share = float(inside.mean())
     spread = 1.96 * np.sqrt(max(share * (1 - share), 1e-4) / len(inside))
     return Line(
@@ -112,6 +112,6 @@ def _line(inside: np.ndarray, wide: float, what: str, figures: str, note: str) -
         f"news, {ROWS:,} decisions, uniform = {UNIFORM}",
         figures,
         ">= 0.93; > 0.97 only if <= 1.5 as wide",
-        share >= 0.93 and (share <= 0.97 or wide <= 1.5),
+        share >= 0.93 and (share <= 0.97 or width_ratio <= 1.5),
         note,
     )

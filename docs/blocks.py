@@ -57,8 +57,8 @@ def rewrite(path: Path) -> None:
     """Write into a document what its blocks print."""
     text = path.read_text()
     with tempfile.TemporaryDirectory() as folder:
-        wrong = list(run(path.resolve(), Path(folder)))
-    for _, printed, place in reversed(wrong):
+        errors = list(run(path.resolve(), Path(folder)))
+    for _, printed, place in reversed(errors):
         text = text[: place.start] + printed + text[place.stop :]
     path.write_text(text)
 

@@ -56,9 +56,9 @@ def draw_pictures(app):  # type: ignore[no-untyped-def]
             continue
         folder = Path(app.srcdir, "_build", "pictures", page.stem)
         folder.mkdir(parents=True, exist_ok=True)
-        for wrong in blocks.run(page, folder):
+        for error in blocks.run(page, folder):
             raise ValueError(
-                f"{page}: expected\n{wrong.expected}but printed\n{wrong.printed}"
+                f"{page}: expected\n{error.expected}but printed\n{error.printed}"
             )
 
 

@@ -78,9 +78,9 @@ class Strategy:
             return self.deployments["small"]
         return self.deployments[decision.arm]
 
-    async def async_get_available_deployment(self, *given: Any, **named: Any) -> dict[str, Any]:
+    async def async_get_available_deployment(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return one of the deployments; for LiteLLM's asynchronous calls."""
-        return self.get_available_deployment(*given, **named)
+        return self.get_available_deployment(*args, **kwargs)
 
 
 def make_router(strategy: Strategy) -> Any:
@@ -132,8 +132,8 @@ def play(url: str, requests: int) -> Counter[tuple[str, str]]:
 
 def main(requests: int = 600) -> None:
     """Start a service, route requests by it, and say what it has learned."""
-    with create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "router.toml"
         file.write_text(SERVICE.format(port=port))

@@ -57,14 +57,14 @@ class World:
 
     def answer(self, prompt: str, model: str) -> dict[str, float]:
         """Return what came of it."""
-        seen, rng = look(prompt), self.rng
+        words, rng = look(prompt), self.rng
         skill, price, pace = {
             "small": (0.75, 0.0002, 1.0), "middle": (0.9, 0.002, 3.0), "large": (0.93, 0.02, 12.0)
         }[model]  # fmt: skip
         weakness = {"small": 1.5, "middle": 0.5, "large": 0.1}[model]
-        hard = 0.2 * min(1.0, 4 * seen["digits"]) + 0.2 * seen["code"]
+        hard = 0.2 * min(1.0, 4 * words["digits"]) + 0.2 * words["code"]
         quality = np.clip(skill - weakness * hard + 0.1 * rng.standard_normal(), 0, 1)
-        length = rng.gamma(4.0, 0.25) * (0.5 + seen["words"] / 50)
+        length = rng.gamma(4.0, 0.25) * (0.5 + words["words"] / 50)
         return {"quality": float(quality), "cost": price * length, "seconds": pace * length}
 
 
@@ -93,8 +93,8 @@ def main() -> None:
         budgets=[mogro.Budget("cost", at_most=BUDGET, burst=20)],
     )
     for model, price in LIST.items():  # known beforehand; what others decided does not count
-        usual = {"words": 25, "digits": 0.0, "code": False}
-        agent.observe(MODELS, arm=model, context=usual, rewards={"cost": price})
+        record = {"words": 25, "digits": 0.0, "code": False}
+        agent.observe(MODELS, arm=model, context=record, rewards={"cost": price})
     served: dict[str, list[tuple[str, Mapping[str, float]]]] = {dial: [] for dial in DIALS}
     for number in range(PROMPTS):
         prompt, dial = world.prompt(), list(DIALS)[world.rng.integers(len(DIALS))]
@@ -113,8 +113,8 @@ def main() -> None:
     for dial, rows in served.items():
         print(f"{dial:14}", summary(rows))
     for model in MODELS:
-        asked = [(model, world.answer(world.prompt(), model)) for _ in range(500)]
-        print(f"always {model:7}", summary(asked))
+        answers = [(model, world.answer(world.prompt(), model)) for _ in range(500)]
+        print(f"always {model:7}", summary(answers))
     agent.reconfigure(budgets=[mogro.Budget("cost", at_most=2 * BUDGET, burst=20)])
     question = look("what is 17 times 3 plus 250")
     print("\nWhat is 17 times 3 plus 250? With twice the budget:")

@@ -41,7 +41,7 @@ FEATURES = mogro.Encoder(
 class Visit(NamedTuple):
     """What the article shown, any article, and the best for each objective alone are worth."""
 
-    shown: np.ndarray
+    article: np.ndarray
     any: np.ndarray
     best: np.ndarray
 

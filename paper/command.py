@@ -38,13 +38,13 @@ it stopped.
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    given = _parser().parse_args(arguments)
-    if given.list:
+    options = _parser().parse_args(arguments)
+    if options.list:
         _list_figures()
-    elif given.report:
-        _report(given.out)
+    elif options.report:
+        _report(options.out)
     else:
-        _run(given)
+        _run(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,16 +77,16 @@ def _list_figures() -> None:
         print(f"{figure.name}\n{_wrap(f'{figure.title}. {figure.about}', indent='  ')}\n")
 
 
-def _run(given: argparse.Namespace) -> None:
-    scale = Scale(given.instances, given.repeats, given.seed, given.rounds, given.quick)
-    make_folder(given.out)
-    asked = [_NAMES[name] for name in dict.fromkeys(given.names)] or list(FIGURES)
+def _run(options: argparse.Namespace) -> None:
+    scale = Scale(options.instances, options.repeats, options.seed, options.rounds, options.quick)
+    make_folder(options.out)
+    figures = [_NAMES[name] for name in dict.fromkeys(options.names)] or list(FIGURES)
     start = time.perf_counter()
     try:
-        figures = _possible(asked)
-        work(figures, scale, given.workers, given.cluster, given.out)
-        _draw(figures, given.out)
-        _finish(asked, given.out)
+        possible = _possible(figures)
+        work(possible, scale, options.workers, options.cluster, options.out)
+        _draw(possible, options.out)
+        _finish(figures, options.out)
     except KeyboardInterrupt:
         print("Stopped. What is finished is kept: run the same command again.", flush=True)
         # As any exit does, remove semaphores; unlike it, wait for nobody.
@@ -96,12 +96,12 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def _report(out: Path) -> None:
-    made = [figure for figure in FIGURES if is_made(figure.name, out)]
-    if not made:
+    figures = [figure for figure in FIGURES if is_made(figure.name, out)]
+    if not figures:
         sys.exit(f"Error: no figures in {out}: run `python -m paper --out {out}` first")
     make_folder(out)
-    _draw(made, out)
-    _finish(made, out)
+    _draw(figures, out)
+    _finish(figures, out)
 
 
 def _possible(figures: list[Figure]) -> list[Figure]:
@@ -133,16 +133,18 @@ def _of_this_version(figure: Figure, out: Path) -> Iterator[None]:
         )
 
 
-def _finish(asked: Sequence[Figure], out: Path) -> None:
-    made = [figure for figure in asked if is_made(figure.name, out)]
+def _finish(figures: Sequence[Figure], out: Path) -> None:
+    finished = [figure for figure in figures if is_made(figure.name, out)]
     with one_line_errors(out):
-        page = write_report(FIGURES, out, absent=[figure for figure in asked if figure not in made])
-        claims = [claim for _, claim in collect_claims(made, out)]
-    if made:
+        page = write_report(
+            FIGURES, out, absent=[figure for figure in figures if figure not in finished]
+        )
+        claims = [claim for _, claim in collect_claims(finished, out)]
+    if finished:
         print(_table(claims))
         print(_wrap(conclude(claims)))
-        drawn = ", ".join(str(out / figure.name / f"{figure.name}.png") for figure in made)
-        print(_wrap(f"The figures, each beside its SVG and CSV files: {drawn}"))
+        pictures = ", ".join(str(out / figure.name / f"{figure.name}.png") for figure in finished)
+        print(_wrap(f"The figures, each beside its SVG and CSV files: {pictures}"))
     print(_wrap(f"The report, with all cases of each claim: {page}"))
 
 

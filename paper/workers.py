@@ -47,8 +47,8 @@ def work(
 ) -> None:
     """Compute experiments, and show how far they are; what is finished is kept in ``out``."""
     with one_line_errors(out), _executor(workers, cluster) as executor:
-        done = _Progress(all_tasks(experiments, scale))
-        reproduce(experiments, scale, executor=executor, out=out, done=done)
+        progress = _Progress(all_tasks(experiments, scale))
+        reproduce(experiments, scale, executor=executor, out=out, done=progress)
 
 
 def make_folder(out: Path) -> None:
@@ -102,20 +102,20 @@ class _Progress:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks, self._cost = len(tasks), sum(task.cost for task in tasks)
-        self._done, self._spent, self._kept = 0, 0.0, 0.0
+        self._done, self._spent, self._cached = 0, 0.0, 0.0
         self._began = time.monotonic()
 
-    def __call__(self, task: Task, kept: bool) -> None:
+    def __call__(self, task: Task, cached: bool) -> None:
         self._done += 1
         self._spent += task.cost
-        self._kept += task.cost * kept
+        self._cached += task.cost * cached
         if sys.stderr.isatty():
             end = "\n" if self._done == self._tasks else ""
             print(f"\r\033[K{self._line()}", end=end, file=sys.stderr, flush=True)
 
     def _line(self) -> str:
-        fresh = self._spent - self._kept
-        pace = (time.monotonic() - self._began) / fresh if fresh else 0.0
-        left = pace * (self._cost - self._spent)
+        computed = self._spent - self._cached
+        pace = (time.monotonic() - self._began) / computed if computed else 0.0
+        seconds_left = pace * (self._cost - self._spent)
         share = self._spent / self._cost if self._cost else 1.0
-        return f"{self._done} of {self._tasks} tasks, {share:.0%}, about {left:.0f} s left"
+        return f"{self._done} of {self._tasks} tasks, {share:.0%}, about {seconds_left:.0f} s left"

@@ -155,7 +155,9 @@ def test_routes_with_time_cost_and_emissions_to_be_kept_low() -> None:
     pulled = np.array(play(policy, best_route, theta, 300))
     rank = np.linalg.matrix_rank(routes)
     assert rank < len(EDGES)
-    assert len(policy._actions._empty) == len(EDGES) - rank  # directions in which there is no route
+    assert (
+        len(policy._actions._null_basis) == len(EDGES) - rank
+    )  # directions in which there is no route
     assert not policy.exploring
     gaps = mogro.pareto.effective_gaps(routes @ theta.T)
     which = np.array([np.flatnonzero((routes == x).all(axis=1))[0] for x in pulled])
@@ -171,8 +173,8 @@ def test_arms_in_a_subspace(seed: int) -> None:
     arms = rng.standard_normal((8, 2)) @ np.linalg.qr(rng.standard_normal((5, 5)))[0][:2]
     policy = mogro.MOGRO(5, 2, threshold=0.5)
     pulled = np.array(play(policy, best_of(arms), rng.standard_normal((2, 5)), 40))
-    assert len(policy._actions._empty) == 3
-    np.testing.assert_allclose(policy._actions._empty @ arms.T, 0, atol=1e-7)
+    assert len(policy._actions._null_basis) == 3
+    np.testing.assert_allclose(policy._actions._null_basis @ arms.T, 0, atol=1e-7)
     assert not policy.exploring
     basis = np.linalg.svd(arms)[2][:2]
     V = basis @ pulled.T @ pulled @ basis.T

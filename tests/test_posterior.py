@@ -15,7 +15,7 @@ from mogro._derived_posteriors import with_features, with_objectives
 from mogro._validation import FloatArray
 from mogro.policies import MOGRO
 from mogro.posterior import Posterior
-from mogro.priors import _FLAT as FLAT
+from mogro.priors import _FLAT_SHARE as FLAT
 from mogro.priors import Fixed, Flat, Learned, Prior
 
 KINDS = ("random", "duplicate", "zero", "collinear", "subspace", "axes", "mixed", "constant")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from mogro._integration import WeightDistribution, _CloseLook, _Nets, estimate
+from mogro._integration import WeightDistribution, _Nets, _Refinement, estimate
 from mogro._validation import FloatArray
 from mogro._winners import Scores, count_wins
 
@@ -30,7 +30,7 @@ def draw(shape: str, arms: int, objectives: int, rng: np.random.Generator) -> Fl
 def shares(scores: Scores, weights: FloatArray) -> FloatArray:
     """Return who wins how much at each of the weights, (n, K), by all terms of all scores."""
     terms = weights[:, None, :] * scores.values
-    table = scores.minimum * terms.min(axis=2) + scores.total * terms.sum(axis=2)
+    table = scores.min_factor * terms.min(axis=2) + scores.sum_factor * terms.sum(axis=2)
     top = table.max(axis=1)
     tied = table >= (top - scores.slack(weights, top))[:, None]
     return np.asarray(tied / tied.sum(axis=1, keepdims=True))
@@ -54,10 +54,12 @@ def test_winners_are_those_of_all_scores(
     weights = rng.exponential(size=(count, objectives)) ** rng.choice([1, 8])
     if rng.random() < 0.3:
         weights[rng.random(weights.shape) < 0.2] = 1e-40
-    expected, sizes, net = shares(scores, weights), rng.random(count), rng.integers(0, 4, count)
-    wins = count_wins(scores, weights, sizes=sizes, net=net, nets=4)
-    each = sizes[:, None] * expected
-    np.testing.assert_allclose(wins.won, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9)
+    expected, masses, net = shares(scores, weights), rng.random(count), rng.integers(0, 4, count)
+    wins = count_wins(scores, weights, masses=masses, net_indices=net, net_count=4)
+    each = masses[:, None] * expected
+    np.testing.assert_allclose(
+        wins.counts, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9
+    )
     np.testing.assert_allclose(wins.squares, np.square(each).sum(axis=0), atol=1e-9)
     assert (expected[np.arange(count), wins.best] > 0).all()
 
@@ -66,7 +68,7 @@ def test_winners_are_those_of_all_scores(
 def test_weights_that_are_of_no_arm(kind: str) -> None:
     scores = Scores(np.ones((3, 2)), *KINDS[kind], np.ones(2))
     wins = count_wins(scores, np.empty((0, 2)))
-    assert wins.won.tolist() == [[0, 0, 0]]
+    assert wins.counts.tolist() == [[0, 0, 0]]
     assert wins.best.shape == (0,)
 
 
@@ -79,12 +81,15 @@ def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
     rng = np.random.default_rng(3)
     values = np.abs(rng.normal(size=(300, 4)))
     values /= np.linalg.norm(values, axis=1, keepdims=True)
-    scores, law = Scores(values, *KINDS[kind], np.ones(4)), WeightDistribution(concentration, 1.0)
+    scores, distribution = (
+        Scores(values, *KINDS[kind], np.ones(4)),
+        WeightDistribution(concentration, 1.0),
+    )
     weights = rng.dirichlet(concentration, 400_000)
-    won = sum(count_wins(scores, some).won[0] for some in np.split(weights, 40))
+    won = sum(count_wins(scores, some).counts[0] for some in np.split(weights, 40))
     arm = int(np.abs(won / 400_000 - 0.001).argmin())
     truth, noise = won[arm] / 400_000, won[arm] ** -0.5
-    runs = [estimate(scores, law, np.random.default_rng(seed), arm) for seed in range(30)]
+    runs = [estimate(scores, distribution, np.random.default_rng(seed), arm) for seed in range(30)]
     inverse = np.array([1 / values[arm] for values, _ in runs]) * truth
     claimed = np.sqrt(np.mean([errors[arm] ** 2 for _, errors in runs])) / truth
     assert abs(inverse.mean() - 1) < 4 * np.hypot(noise, inverse.std() / 30**0.5)
@@ -99,27 +104,30 @@ def test_rivals_rule_out_no_weight_at_which_an_arm_wins(
 ) -> None:
     rng = np.random.default_rng(4)
     values = np.unique(draw(shape, 200, 4, rng), axis=0)
-    scores, law = Scores(values, *KINDS[kind], np.ones(4)), WeightDistribution(concentration, 1.0)
-    nets = _Nets(law, rng.integers(0, 1 << 30, (8, 3, 1), dtype=np.uint32))
+    scores, distribution = (
+        Scores(values, *KINDS[kind], np.ones(4)),
+        WeightDistribution(concentration, 1.0),
+    )
+    nets = _Nets(distribution, rng.integers(0, 1 << 30, (8, 3, 1), dtype=np.uint32))
     parts = (
-        np.concatenate([np.roll(part, turn, axis=1) for turn in range(law.turns)])
+        np.concatenate([np.roll(part, turn, axis=1) for turn in range(distribution.rotations)])
         for part in (nets.weights(0, 64)[0], nets.weights(64, 700)[0])
     )
     first, later = parts
-    won = count_wins(scores, later).won[0]
+    won = count_wins(scores, later).counts[0]
     arm = int(np.abs(won - 20).argmin())
-    look = _CloseLook(scores, nets, arm, first, count_wins(scores, first).best)
-    kept, net = look.where_it_may_win(look.rivals(), 64, 700)
-    assert count_wins(scores, kept).won[0][arm] == pytest.approx(won[arm])
+    refinement = _Refinement(scores, nets, arm, first, count_wins(scores, first).best)
+    kept, net = refinement.weights_without_better_rival(refinement.find_rivals(), 64, 700)
+    assert count_wins(scores, kept).counts[0][arm] == pytest.approx(won[arm])
     assert len(kept) == len(net) < len(later) / 2
 
 
 def test_the_choice_of_an_arm_that_ties_counts_as_a_share() -> None:
     values = np.random.default_rng(0).integers(0, 4, (600, 8)).astype(float)
     scores = Scores(values, 0.0, 1.0, np.full(8, 3.0))
-    law = WeightDistribution((0.01,) * 8, 1.0)
+    distribution = WeightDistribution((0.01,) * 8, 1.0)
     weights = np.random.default_rng(1).dirichlet((0.01,) * 8, 20_000)
-    truth = count_wins(scores, weights).won[0] / len(weights)
+    truth = count_wins(scores, weights).counts[0] / len(weights)
     arm = int(np.abs(np.log(np.maximum(truth, 1e-9) / 1e-4)).argmin())
-    runs = [estimate(scores, law, np.random.default_rng(seed), arm) for seed in range(3)]
+    runs = [estimate(scores, distribution, np.random.default_rng(seed), arm) for seed in range(3)]
     assert np.mean([each[arm] for each, _ in runs]) == pytest.approx(truth[arm], rel=0.2)

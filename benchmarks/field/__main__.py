@@ -76,11 +76,11 @@ def orders(table: Table, count: int) -> np.ndarray:
 def ours(table: Table, rows: np.ndarray, *, flat: bool = False) -> Played:
     """Let MOGRO play with the prior that is the default of agents, or as it comes: a flat one."""
     prior = None if flat else mogro.priors.Learned((table.groups - 1).tolist())
-    objectives, played = table.rewards.shape[2], []
+    objectives, repetitions = table.rewards.shape[2], []
     for weights in table.weights:  # those who explore and those who do not have the same
         single = replace(table, weights=weights[None])
-        played.append(play(single, rows, lambda dim, runs: Ours(dim, objectives, runs, prior)))
-    return Played(*(np.concatenate(part, axis=1) for part in zip(*played, strict=True)))
+        repetitions.append(play(single, rows, lambda dim, runs: Ours(dim, objectives, runs, prior)))
+    return Played(*(np.concatenate(part, axis=1) for part in zip(*repetitions, strict=True)))
 
 
 def ridge(table: Table, rows: np.ndarray, *, alpha: float, thompson: bool = False) -> Played:
@@ -162,8 +162,8 @@ def phases(table: Table, rows: np.ndarray, played: Played) -> np.ndarray:
     """Return mean utilities of the first rounds and of later ones, (orders, trade-offs, 2)."""
     utility = earned(table, rows, played)
     if table.logged is not None:  # too few rounds count
-        whole = np.nanmean(utility, axis=-1)
-        return np.stack([whole, whole], axis=-1)
+        mean_utility = np.nanmean(utility, axis=-1)
+        return np.stack([mean_utility, mean_utility], axis=-1)
     cut = FIRST if rows.shape[1] >= 2 * FIRST else rows.shape[1] // 2
     return np.stack([utility[..., :cut].mean(-1), utility[..., cut:].mean(-1)], axis=-1)
 
@@ -186,10 +186,10 @@ def main(folder: str = "", *words: str) -> None:
         sys.exit(__doc__)
     warnings.simplefilter("ignore")
     who = words[0] if words and words[0] in ("peers", "past") else ""
-    wanted = words[1:] if who else words
+    names = words[1:] if who else words
     OUT.mkdir(parents=True, exist_ok=True)
     for name, load in tables(Path(folder)).items():
-        if wanted and not any(word in name for word in wanted):
+        if names and not any(word in name for word in names):
             continue
         worlds = load()
         count = FEW if who == "peers" else MANY if name.startswith("routing") else SOME

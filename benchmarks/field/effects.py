@@ -40,12 +40,14 @@ def play(table: Table, rows: np.ndarray, weights: np.ndarray, *, effects: bool) 
         arm_effects=effects,
         retention=mogro.Retention(decisions=1000),
     )
-    wanted = dict(zip(names, weights.tolist(), strict=True))
+    trade_off = dict(zip(names, weights.tolist(), strict=True))
     earned = np.empty(len(rows))
     judged = table.rewards if table.means is None else table.means
     for t, row in enumerate(rows):
         ids = [str(each) for each in table.ids[row].tolist()]
-        decision = agent.decide(ids, table.arms[row], context=table.contexts[row], weights=wanted)
+        decision = agent.decide(
+            ids, table.arms[row], context=table.contexts[row], weights=trade_off
+        )
         arm = ids.index(decision.arm)
         values = table.rewards[row, arm].tolist()
         agent.reward(decision.id, dict(zip(names, values, strict=True)))

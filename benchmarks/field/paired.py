@@ -54,8 +54,8 @@ class Blocks:
         """Solve anew."""
         eye = np.eye(self._V.shape[-1])
         self._S = np.linalg.inv(self._V[:, None] + self._precision[..., None] * eye)
-        rest = self._b + self._precision * self._mean
-        self._theta = np.matvec(self._S, rest)
+        target = self._b + self._precision * self._mean
+        self._theta = np.matvec(self._S, target)
 
     def choose(self, arms: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return arms."""
@@ -83,8 +83,8 @@ class Blocks:
 
     @property
     def _noise(self) -> np.ndarray:
-        left = self._y2 - np.vecdot(self._b, self._theta)
-        return np.asarray(np.maximum(left, 1e-12) / self._n)
+        residual = self._y2 - np.vecdot(self._b, self._theta)
+        return np.asarray(np.maximum(residual, 1e-12) / self._n)
 
     def _learn_precision(self) -> None:
         """Take the precision of slopes, of a grid, that has the largest evidence."""
@@ -157,8 +157,8 @@ def rewards(table: Table, rows: np.ndarray, make: Make, known: int = 0) -> np.nd
     So many other prompts are known beforehand.
     """
     features = products if make is default else disjoint
-    every, played = np.arange(len(table.contexts)), []
-    others = np.stack([np.setdiff1d(every, order)[:known] for order in rows])
+    all_rows, repetitions = np.arange(len(table.contexts)), []
+    others = np.stack([np.setdiff1d(all_rows, order)[:known] for order in rows])
     for weights in table.weights:
         single = replace(table, weights=weights[None])
 
@@ -166,8 +166,8 @@ def rewards(table: Table, rows: np.ndarray, make: Make, known: int = 0) -> np.nd
             return taught(make(table, runs), single, others, features)
 
         chosen = play(single, rows, begin, features).chosen[:, 0]
-        played.append(table.rewards[rows, chosen])
-    return np.stack(played, axis=1)
+        repetitions.append(table.rewards[rows, chosen])
+    return np.stack(repetitions, axis=1)
 
 
 def interval(differences: np.ndarray) -> str:
@@ -213,12 +213,12 @@ def at_costs(table: Table, rows: np.ndarray, phase: slice, known: int = 0) -> No
         for name, make in PLAYERS.items()
     }
     constants = table.rewards[rows[:, phase]].mean(axis=1)
-    found = {
+    regrets = {
         name: np.array([[quality_at(abs(run), cost) for cost in COSTS] for run in runs])
         for name, runs in (players | {"constants": constants}).items()
     }
-    for name, qualities in found.items():
-        ahead = (found["default"] - qualities).T
+    for name, qualities in regrets.items():
+        ahead = (regrets["default"] - qualities).T
         cells = " | ".join(
             f"{each.mean():.2f} ({interval(less)})"
             for each, less in zip(qualities.T, ahead, strict=True)
@@ -234,21 +234,21 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--warm", action="store_true")
-    given = parser.parse_args()
-    costs = given.all or given.warm
+    options = parser.parse_args()
+    costs = options.all or options.warm
     prices = PRICES + DEARER * costs
     columns = [f"{c:g} cents" for c in COSTS] if costs else [f"price {p:g}" for p in PRICES]
     print("| features | beside | prompts | " + " | ".join(columns) + " |")
     print("|---" * (3 + len(columns)) + "|")
-    for size in given.features:
-        table = routing.load(given.folder, size)
+    for size in options.features:
+        table = routing.load(options.folder, size)
         table = replace(table, weights=np.array([[1.0, price] for price in prices]))
         rng, n = np.random.default_rng(0), len(table.contexts)
-        count = n if given.all else ROUNDS
-        rows = np.stack([rng.permutation(n)[:count] for _ in range(given.orders)])
-        if given.all:
+        count = n if options.all else ROUNDS
+        rows = np.stack([rng.permutation(n)[:count] for _ in range(options.orders)])
+        if options.all:
             at_costs(table, rows, slice(n // 2, None))
-        elif given.warm:
+        elif options.warm:
             at_costs(table, rows[:, :FIRST], slice(None), WARM)
         else:
             compare(table, rows)

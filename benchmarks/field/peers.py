@@ -40,8 +40,8 @@ class VowpalWabbit:
         lines = [shared]
         for k, arm in enumerate(arms):
             label = f"0:{cost[1]:.6g}:{self._chance:.6g} " if cost and cost[0] == k else ""
-            given = " ".join(f"a{j}:{v:.6g}" for j, v in enumerate(arm) if v)
-            lines.append(f"{label}|A {given}")
+            arm_features = " ".join(f"a{j}:{v:.6g}" for j, v in enumerate(arm) if v)
+            lines.append(f"{label}|A {arm_features}")
         return lines
 
     def choose(self, arms: np.ndarray, context: np.ndarray) -> int:
@@ -93,8 +93,8 @@ class ContextualBandits:
 
     def learn(self, arms: np.ndarray, context: np.ndarray, arm: int, reward: float) -> None:
         """Learn."""
-        given = context[None], np.array([arm]), np.array([reward])
-        (self._model.partial_fit if self._begun else self._model.fit)(*given)
+        arguments = context[None], np.array([arm]), np.array([reward])
+        (self._model.partial_fit if self._begun else self._model.fit)(*arguments)
         self._begun = True
 
 
@@ -105,10 +105,10 @@ class BayesianBandits:
         from bayesianbandits import Arm, ContextualAgent, NormalInverseGammaRegressor
         from bayesianbandits import ThompsonSampling as Sampling
 
-        listed: list[Any] = [
+        arm_list: list[Any] = [
             Arm(k, learner=NormalInverseGammaRegressor(random_state=seed + k)) for k in range(arms)
         ]
-        self._model = ContextualAgent(listed, Sampling(), random_seed=seed)
+        self._model = ContextualAgent(arm_list, Sampling(), random_seed=seed)
 
     def choose(self, arms: np.ndarray, context: np.ndarray) -> int:
         """Return an arm."""

@@ -40,8 +40,8 @@ class Ours:
     def __init__(
         self, dim: int, objectives: int, runs: int, prior: "mogro.priors.Prior | None"
     ) -> None:
-        given: dict[str, Any] = {} if prior is None else {"prior": prior}
-        self._make = partial(mogro.MOGRO, dim, objectives, batch=(runs,), **given)
+        settings: dict[str, Any] = {} if prior is None else {"prior": prior}
+        self._make = partial(mogro.MOGRO, dim, objectives, batch=(runs,), **settings)
         self._policy: mogro.MOGRO | None = None
         self._rng = np.random.default_rng(1)
 
@@ -88,9 +88,9 @@ class Ridge:
 
     def learn(self, x: np.ndarray, y: np.ndarray, seen: np.ndarray, weights: np.ndarray) -> None:
         """Learn rewards."""
-        known = (seen | (weights == 0)).all(axis=1)
-        reward = np.where(known, np.where(seen, y * weights, 0.0).sum(axis=1), 0.0)
-        x = x * known[:, None]
+        complete = (seen | (weights == 0)).all(axis=1)
+        reward = np.where(complete, np.where(seen, y * weights, 0.0).sum(axis=1), 0.0)
+        x = x * complete[:, None]
         gain = np.matvec(self._S, x)
         gain /= np.sqrt(1 + np.vecdot(gain, x))[:, None]
         self._S -= gain[:, :, None] * gain[:, None, :]

@@ -22,7 +22,7 @@ def load(folder: Path) -> Table:
     schools = np.unique([row["schidkn"] for row in rows], return_inverse=True)[1]
     counts = np.zeros((schools.max() + 1, 3))
     np.add.at(counts, (schools, classes), 1)
-    kept = (counts.min(axis=1) > 0)[schools]
+    complete = (counts.min(axis=1) > 0)[schools]
     shares = counts / counts.sum(axis=1, keepdims=True)
     numbers = np.array([[float(row[name]) for name in ("tmathssk", "treadssk")] for row in rows])
     columns = [one_hot([row[name] for row in rows]) for name in ("sex", "freelunk", "race")]
@@ -36,11 +36,11 @@ def load(folder: Path) -> Table:
     return Table(
         "STAR",
         np.eye(3),
-        contexts[kept],
-        rewards[kept],
+        contexts[complete],
+        rewards[complete],
         np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.2, 1.0, 1.0]]),
         np.zeros(3, dtype=int),
         groups,
-        classes[kept],
-        shares[schools, classes][kept],
+        classes[complete],
+        shares[schools, classes][complete],
     )

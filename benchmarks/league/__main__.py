@@ -41,19 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--measure", choices=tuple(MEASURES), default="effective", help="what ranks are made of"
     )
     add_options(parser)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())  # where modules of one's own are; workers get it, too
     try:
-        guests, worlds = tuple(map(import_player, given.policy)), choose_worlds(given.world)
-        season = Season(guests, worlds, given.measure)
+        guests, worlds = tuple(map(import_player, options.policy)), choose_worlds(options.world)
+        season = Season(guests, worlds, options.measure)
     except ValueError as error:
         parser.error(f"--{error}")
-    make_folder(given.out)
-    scale = Scale(seed=given.seed, quick=given.quick)
-    work([season], scale, given.workers, given.cluster, given.out)
-    with one_line_errors(given.out):
-        page = write_page(given.out)
-        tables = read_tables("league", given.out)
+    make_folder(options.out)
+    scale = Scale(seed=options.seed, quick=options.quick)
+    work([season], scale, options.workers, options.cluster, options.out)
+    with one_line_errors(options.out):
+        page = write_page(options.out)
+        tables = read_tables("league", options.out)
     print(_standing(tables["standing"]))
     print(f"{conclude(tables)}\nThe page: {page}")
 

@@ -46,9 +46,11 @@ class LogisticArms(_base.FixedFeatures):
 
     def __post_init__(self) -> None:
         features = _base.read_only(check.floats(self.features, "features", shape=("K", "d")))
-        given = check.floats(self.coefficients, "coefficients", shape=("M", features.shape[1]))
+        coefficients = check.floats(
+            self.coefficients, "coefficients", shape=("M", features.shape[1])
+        )
         object.__setattr__(self, "features", features)
-        object.__setattr__(self, "coefficients", _base.read_only(given))
+        object.__setattr__(self, "coefficients", _base.read_only(coefficients))
         object.__setattr__(self, "means", _base.read_only(self._link(features)))
 
     @classmethod

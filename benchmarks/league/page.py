@@ -112,11 +112,11 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
         ConfidenceInterval(*(row[f"{measure}{end}"][0] for end in ("", "_low", "_high")))
         for measure in (_regret(tables), "unfair")
     )
-    shown = f"<b>{span}</b>" if low == 1 else span
-    below, whole = f"{regret.value:.3g}", f"regret {regret}"
+    text = f"<b>{span}</b>" if low == 1 else span
+    below, title = f"{regret.value:.3g}", f"regret {regret}"
     if unfair.known:
-        below, whole = f"{below} &middot; {unfair.value:.2f}", f"{whole}, unfair {unfair}"
-    return f"<td title='{whole}'>{shown}<br><span class='tally'>{below}</span></td>"
+        below, title = f"{below} &middot; {unfair.value:.2f}", f"{title}, unfair {unfair}"
+    return f"<td title='{title}'>{text}<br><span class='tally'>{below}</span></td>"
 
 
 def _favourite(tables: Tables) -> str:
@@ -135,10 +135,10 @@ def _favourite(tables: Tables) -> str:
 
 
 def _settings(out: Path) -> str:
-    made = read_manifest("league", out)
-    scale = Scale(**made["scale"])
+    manifest = read_manifest("league", out)
+    scale = Scale(**manifest["scale"])
     instances, repeats = scale.sample(*SAMPLE)
-    versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in manifest["versions"].items())
     files = ("regrets", "ranks", "standing", "favourite")
     links = ", ".join(f'<a href="league/{name}.csv">{name}.csv</a>' for name in files)
     return (
@@ -146,5 +146,6 @@ def _settings(out: Path) -> str:
         f"{scale.horizon(ROUNDS)} rounds, seed {scale.seed}. Policies have their defaults; those "
         "with a confidence radius are told the noise of the world (1/2 where rewards are bounded) "
         "and delta = 1 / T. Instances are the sample, repeats are averaged first. "
-        f"{made['seconds']:.0f} s; {escape(versions)}; {escape(made['made'])}. Data: {links}.</p>"
+        f"{manifest['seconds']:.0f} s; {escape(versions)}; {escape(manifest['made'])}. "
+        f"Data: {links}.</p>"
     )

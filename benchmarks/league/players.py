@@ -68,8 +68,8 @@ def import_player(text: str) -> Player:
     >>> import_player("lazy=mogro:EpsilonGreedy?epsilon=0.01&ridge=2").settings
     (('epsilon', 0.01), ('ridge', 2))
     """
-    label, is_labelled, named = text.partition("?")[0].rpartition("=")
-    module, _, name = named.partition(":")
+    label, is_labelled, location = text.partition("?")[0].rpartition("=")
+    module, _, name = location.partition(":")
     try:
         policy = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -80,14 +80,14 @@ def import_player(text: str) -> Player:
         raise ValueError(f"policy: expected a class or function, got {policy!r} from {text!r}")
     settings = tuple(map(_setting, filter(None, text.partition("?")[2].split("&"))))
     try:
-        made = policy(2, 2, **dict(settings))
+        trial = policy(2, 2, **dict(settings))
     except Exception as error:
         raise ValueError(
             "policy: expected one that is made with (dim, objectives) and the settings given, "
             f"got {text!r}: {error}"
         ) from error
     for method in ("select", "update"):
-        if not callable(getattr(made, method, None)):
+        if not callable(getattr(trial, method, None)):
             raise ValueError(f"policy: expected a method {method}, got {text!r} without it")
     return Player(label if is_labelled else text, policy, settings)
 

@@ -45,7 +45,7 @@ class Match:
     repeats: int
     seed: int
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -169,11 +169,18 @@ class Season:
             if name == world and not policy.startswith(FAVOURITE)
         }
         rival = min(others, key=lambda policy: float(others[policy].mean()))
-        own, theirs = judged[world, FAVOURITE], others[rival]
-        wins, loses = _surely_less(own, theirs), _surely_less(theirs, own)
+        favourite, rival_scores = judged[world, FAVOURITE], others[rival]
+        wins, loses = _surely_less(favourite, rival_scores), _surely_less(rival_scores, favourite)
         outcome = "wins" if wins else "loses" if loses else "level"
-        difference = (float(number) for number in band(own - theirs))
-        return world, rival, float(own.mean()), float(theirs.mean()), *difference, outcome
+        difference = (float(number) for number in band(favourite - rival_scores))
+        return (
+            world,
+            rival,
+            float(favourite.mean()),
+            float(rival_scores.mean()),
+            *difference,
+            outcome,
+        )
 
 
 _RANKS = (

@@ -125,8 +125,8 @@ WORLDS = (
 
 def choose_worlds(names: Sequence[str]) -> tuple[LeagueWorld, ...]:
     """Return the worlds of these names, or all if there are none."""
-    known = {world.name: world for world in WORLDS}
+    worlds = {world.name: world for world in WORLDS}
     for name in names:
-        if name not in known:
-            raise ValueError(f"world: expected one of {', '.join(known)}, got {name!r}")
-    return tuple(known[name] for name in names) or WORLDS
+        if name not in worlds:
+            raise ValueError(f"world: expected one of {', '.join(worlds)}, got {name!r}")
+    return tuple(worlds[name] for name in names) or WORLDS

@@ -31,11 +31,11 @@ def pulls_on_the_front(axes: Axes) -> None:
     axes.plot(
         *line[np.argsort(line[:, 0])].T, color=BLUE, linewidth=1, linestyle="--", zorder=1
     )
-    rest = ~effective & ~pareto
+    others = ~effective & ~pareto
     for which, colour, label in (
         (effective, BLUE, "effective front"),
         (pareto, ORANGE, "Pareto front only"),
-        (rest, GREY, "dominated"),
+        (others, GREY, "dominated"),
     ):
         sizes = 14 + 2.2 * pulls[which]
         axes.scatter(*world.means[which].T, s=sizes, color=colour, alpha=0.85, linewidth=0)
@@ -83,9 +83,9 @@ def regrets(axes: Axes) -> None:
 def main() -> None:
     with mpl.rc_context(fname=HERE.parent / "matplotlibrc"):
         figure = Figure(figsize=(8.4, 2.8), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        pulls_on_the_front(left)
-        regrets(right)
+        front_axes, regret_axes = figure.subplots(1, 2)
+        pulls_on_the_front(front_axes)
+        regrets(regret_axes)
         figure.savefig(HERE / "mogro.png", dpi=110, metadata={"Software": None})
 
 

@@ -283,16 +283,18 @@ def _exceptions(cell: _Cell, hits: IntArray, lemma: Table) -> Iterator[Case]:
     if spoken.any():
         size, counts = len(cell.runs["repeat"]), hits[spoken].tolist()
         shares = {n: statistics.share(n, size) for n in set(counts)}
-        allowed = lemma["allowed"][spoken].tolist()
-        yield rarely(cell.where, [(shares[n], a) for n, a in zip(counts, allowed, strict=True)])
+        allowed_shares = lemma["allowed"][spoken].tolist()
+        yield rarely(
+            cell.where, [(shares[n], a) for n, a in zip(counts, allowed_shares, strict=True)]
+        )
 
 
 def _silent(cells: Sequence[_Cell]) -> str:
     """Say how often the bound on estimates is vacuous, or larger than what is estimated."""
-    bounds, allowed = (
+    bounds, allowed_shares = (
         np.concatenate([cell.estimates[name] for cell in cells]) for name in ("bound", "allowed")
     )
-    vacuous, loose = (allowed >= 1).sum(), ((allowed < 1) & (bounds >= 1)).sum()
+    vacuous, loose = (allowed_shares >= 1).sum(), ((allowed_shares < 1) & (bounds >= 1)).sum()
     return (
         f"of {len(bounds)} bounds {vacuous} are vacuous, with a probability of 1, and {loose} more "
         "are above 1, the length of the parameters"
@@ -303,8 +305,8 @@ def _outside(cell: _Cell) -> Case:
     radius = cell.said["alpha"] / (2 if cell.said["policy"] == RW.label else 1)
     outside = int((cell.runs["error"] > radius).sum())
     share = statistics.share(outside, len(cell.runs["repeat"]))
-    allowed = 2 * cell.said["objectives"] / cell.said["rounds"]
-    return rarely(cell.where, [(share, allowed)])
+    allowed_share = 2 * cell.said["objectives"] / cell.said["rounds"]
+    return rarely(cell.where, [(share, allowed_share)])
 
 
 FIGURE = Figure(

@@ -113,9 +113,11 @@ def _ordered(where: str, rows: Table) -> Case:
 
 
 def _same_best(name: str, rows: dict[str, Table]) -> tuple[str, ConfidenceInterval]:
-    plain, effective = (min(rows, key=lambda p: float(rows[p][k].mean())) for k in regrets.KINDS)
-    number = statistics.ratio(rows[plain]["effective"], rows[effective]["effective"])
-    return f"{name}: {plain} in Pareto, {effective} in effective", number
+    by_gap, by_effective_gap = (
+        min(rows, key=lambda p: float(rows[p][k].mean())) for k in regrets.KINDS
+    )
+    number = statistics.ratio(rows[by_gap]["effective"], rows[by_effective_gap]["effective"])
+    return f"{name}: {by_gap} in Pareto, {by_effective_gap} in effective", number
 
 
 FIGURE = Figure(

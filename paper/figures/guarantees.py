@@ -44,11 +44,11 @@ def _runs(scale: Scale) -> list[_Run]:
         for name, slack in zip(_FAIRNESS, _SLACKS, strict=True)
         for t in horizons(scale, _FAIR_ROUNDS)
     ]
-    fresh = [Setup(_FRESH, t) for t in horizons(scale, _FRESH_ROUNDS)]
+    setups = [Setup(_FRESH, t) for t in horizons(scale, _FRESH_ROUNDS)]
     return [
         # One task for all slacks: the threshold does not depend on them.
         *(_Run(name, s, FinalFairness(_simulation(s, scale), _SLACKS)) for name, s in fair),
-        *(_Run(_REGRET, s, _simulation(s, scale)) for s in fresh),
+        *(_Run(_REGRET, s, _simulation(s, scale)) for s in setups),
     ]
 
 
@@ -113,22 +113,24 @@ def _said(run: _Run, together: float) -> tuple[Any, ...]:
 
 def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(1, 2, width=4.4, height=3.3)
-    fair, fresh = axes[0]
+    fairness_axes, regret_axes = axes[0]
     for name, colour, marker in zip(
         _FAIRNESS, (WEIGHTING_COLOURS[2], WEIGHTING_COLOURS[4]), "sD", strict=True
     ):
-        _draw_theorem(fair, tables, name, LineStyle(name, colour, marker=marker))
-    fair.set_title("fixed arms")
-    fair.set_ylabel("effective Pareto fairness index")
-    fair.set_ylim(0, 1.05)
-    fair.legend(loc="center left", bbox_to_anchor=(0, 0.4), fontsize=8)
-    _draw_theorem(fresh, tables, _REGRET, line_style(RW.label)._replace(name=_REGRET))
+        _draw_theorem(fairness_axes, tables, name, LineStyle(name, colour, marker=marker))
+    fairness_axes.set_title("fixed arms")
+    fairness_axes.set_ylabel("effective Pareto fairness index")
+    fairness_axes.set_ylim(0, 1.05)
+    fairness_axes.legend(loc="center left", bbox_to_anchor=(0, 0.4), fontsize=8)
+    _draw_theorem(regret_axes, tables, _REGRET, line_style(RW.label)._replace(name=_REGRET))
     rounds = select(tables["bounds"], theorem=_REGRET)["rounds"]
-    fresh.plot(rounds, 2 * rounds, color="#7F7F7F", linewidth=1, label="largest possible regret")
-    fresh.set_title("fresh arms in each round")
-    fresh.set_ylabel("effective Pareto regret")
-    fresh.set_yscale("log")
-    fresh.legend(loc="center left", fontsize=8)
+    regret_axes.plot(
+        rounds, 2 * rounds, color="#7F7F7F", linewidth=1, label="largest possible regret"
+    )
+    regret_axes.set_title("fresh arms in each round")
+    regret_axes.set_ylabel("effective Pareto regret")
+    regret_axes.set_yscale("log")
+    regret_axes.legend(loc="center left", fontsize=8)
     return drawing
 
 
@@ -165,9 +167,9 @@ def _cells(tables: Tables, theorem: str) -> list[_Cell]:
 
 def _claims(tables: Tables) -> list[Claim]:
     fair = [cell for theorem in _FAIRNESS for cell in _cells(tables, theorem)]
-    fresh = _cells(tables, _REGRET)
+    regret_cells = _cells(tables, _REGRET)
     margins = [(cell.where, statistics.mean(cell.runs - cell.bound)) for cell in fair]
-    ratios = [(cell.where, statistics.mean(cell.runs / cell.bound)) for cell in fresh]
+    ratios = [(cell.where, statistics.mean(cell.runs / cell.bound)) for cell in regret_cells]
     return [
         Claim(
             "fairness above the theorem's bound",
@@ -182,8 +184,8 @@ def _claims(tables: Tables) -> list[Claim]:
             "With the threshold of its theorem, MOGRO-RW has an effective Pareto regret below the "
             "bound of the corollary for stochastic contexts.",
             "effective regret / bound, below 1; the bound rests on an estimate of how often arms "
-            f"are good; {_vacuous(fresh)}: no policy can exceed them",
-            against_bounds(below(1.0, ratios), vacuous=[cell.vacuous for cell in fresh]),
+            f"are good; {_vacuous(regret_cells)}: no policy can exceed them",
+            against_bounds(below(1.0, ratios), vacuous=[cell.vacuous for cell in regret_cells]),
         ),
     ]
 

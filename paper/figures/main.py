@@ -54,11 +54,11 @@ def _claims(tables: Tables) -> list[Claim]:
                 "In the second half of the rounds MOGRO-RW adds less than 1 % of the effective "
                 "Pareto regret that epsilon-greedy adds.",
                 "regret added / that of epsilon-greedy, below 0.01",
-                below(0.01, later_ratios(data, ours, "MOLB-eps-greedy")),
+                below(0.01, later_ratios(data, mogro, "MOLB-eps-greedy")),
                 setting=setting,
                 beyond=True,
             )
-            for setting, (ours, _) in BY_SETTING.items()
+            for setting, (mogro, _) in BY_SETTING.items()
         ),
         *fastest(tables["seconds"], where="main sizes"),
     ]

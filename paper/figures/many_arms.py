@@ -92,10 +92,10 @@ def _claims(tables: Tables) -> list[Claim]:
             "MOGRO suited to many arms",
             "MOGRO is well suited to large numbers of arms, being fast there.",
             f"time of MOGRO-RW at K = {most} / that of a baseline, below 1",
-            lower([(p, statistics.ratio(here[ours], here[p])) for p in BASELINES]),
+            lower([(p, statistics.ratio(here[mogro], here[p])) for p in BASELINES]),
             setting=setting,
         )
-        for setting, (ours, _) in BY_SETTING.items()
+        for setting, (mogro, _) in BY_SETTING.items()
     ]
 
 

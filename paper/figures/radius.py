@@ -65,7 +65,7 @@ def _claims(tables: Tables) -> list[Claim]:
                     (
                         f"radius x{f:g} at {size}",
                         statistics.ratio(
-                            rows[ours]["effective"], rows[_label(base, f)]["effective"]
+                            rows[mogro]["effective"], rows[_label(base, f)]["effective"]
                         ),
                     )
                     for f in _FACTORS
@@ -74,7 +74,7 @@ def _claims(tables: Tables) -> list[Claim]:
             ),
             setting=setting,
         )
-        for setting, (ours, _) in BY_SETTING.items()
+        for setting, (mogro, _) in BY_SETTING.items()
         for base in _BASES
     ]
 

@@ -20,7 +20,7 @@ from paper.report.panels import draw_sweeps
 from paper.report.style import Drawing, LineStyle, line_style
 
 _THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
-_RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
+_EXPLORATIONS = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
 _STYLES = {
     "basis": LineStyle("MOGRO-RW, basis round robin (paper)", "#0072B2", "-", "o"),
     "uniform": LineStyle("MOGRO-RW, uniform arms", "#9970C4", "--", "P"),
@@ -33,13 +33,13 @@ _LEVELS = {
 _SHOWN = (0.1, 1.0)
 
 
-def _label(rule: str, threshold: float, kind: str = "RW") -> str:
-    return f"MOGRO-{kind} {rule} B={threshold:g}"
+def _label(exploration: str, threshold: float, kind: str = "RW") -> str:
+    return f"MOGRO-{kind} {exploration} B={threshold:g}"
 
 
 _SWEPT = tuple(
-    Greedy(_label(rule, b), threshold=b, exploration=exploration)
-    for rule, exploration in _RULES.items()
+    Greedy(_label(name, b), threshold=b, exploration=exploration)
+    for name, exploration in _EXPLORATIONS.items()
     for b in _THRESHOLDS
 )
 _ROUND_ROBIN = tuple(
@@ -67,11 +67,11 @@ def _tables(scale: Scale, results: Results) -> Tables:
 
 def _side_by_side(data: Table) -> Table:
     """Return the final regrets of all policies: MOGRO at B = 0.1, B = 1 and by default."""
-    shown = [label for labels in _SETTINGS.values() for label in labels]
-    shown += [policy.label for policy in BASELINES]
+    labels = [label for setting_labels in _SETTINGS.values() for label in setting_labels]
+    labels += [policy.label for policy in BASELINES]
     rows = []
     for size in distinct(data, *regrets.SIZE):
-        for label in shown:
+        for label in labels:
             runs = select(regrets.select_size(data, size), policy=label)
             bands = [x for kind in regrets.KINDS for x in statistics.mean(runs[kind])]
             rows.append((*size, label, float(np.mean(runs["exploration"])), *bands))
@@ -83,7 +83,10 @@ def _draw(tables: Tables) -> Drawing:
     return draw_sweeps(
         tables["instances"],
         _THRESHOLDS,
-        [(style, [_label(rule, b) for b in _THRESHOLDS]) for rule, style in _STYLES.items()],
+        [
+            (style, [_label(exploration, b) for b in _THRESHOLDS])
+            for exploration, style in _STYLES.items()
+        ],
         [(style, policy) for policy, style in _LEVELS.items()],
         along="threshold B",
         columns=4,

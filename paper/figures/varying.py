@@ -86,20 +86,20 @@ def _claims(tables: Tables) -> list[Claim]:
     ]
 
 
-def _first_rounds(data: Table, ours: str, setting: str) -> list[Claim]:
+def _first_rounds(data: Table, mogro: str, setting: str) -> list[Claim]:
     return [
         Claim(
             "MOGRO-RW near zero, varying contexts",
             "MOGRO-RW has near-zero regret in most scenarios; read as: in all that are run here.",
             "effective regret / that of epsilon-greedy, below 0.1",
-            below(0.1, comparisons.regret_ratios(data, ours, "MOLB-eps-greedy")),
+            below(0.1, comparisons.regret_ratios(data, mogro, "MOLB-eps-greedy")),
             setting=setting,
         ),
         Claim(
             "no regret after the first rounds, varying contexts",
             "MOGRO-RW pays a little in the initial rounds and essentially nothing afterwards.",
             "share of the final effective regret that came after exploration, below 0.05",
-            below(0.05, comparisons.share_since(data, [ours], "explored")),
+            below(0.05, comparisons.share_since(data, [mogro], "explored")),
             setting=setting,
         ),
     ]
@@ -117,11 +117,11 @@ def _ranking(data: Table, weighted: str, in_turn: str, setting: str) -> list[Cla
             "{} ahead of {}, varying contexts".format(*names),
             "In effective Pareto regret, {} does better than {}.".format(*names),
             "ratio of final effective regrets, below 1",
-            lower(comparisons.regret_ratios(data, ours, theirs)),
+            lower(comparisons.regret_ratios(data, mogro, baseline)),
             setting=setting,
         )
-        for ours, theirs in pairs
-        for names in [[policy.partition(",")[0] for policy in (ours, theirs)]]
+        for mogro, baseline in pairs
+        for names in [[policy.partition(",")[0] for policy in (mogro, baseline)]]
     ]
 
 
@@ -141,9 +141,9 @@ def _free_exploration(region: Table, policies: tuple[str, ...], setting: str) ->
     )
 
 
-def _weighted_estimates(region: Table, ours: str, setting: str) -> Claim:
+def _weighted_estimates(region: Table, mogro: str, setting: str) -> Claim:
     inside = [
-        (name, statistics.mean(rows[ours]["weighted"] - rows[ours]["single"]))
+        (name, statistics.mean(rows[mogro]["weighted"] - rows[mogro]["single"]))
         for name, rows in regrets.by_size(region)
     ]
     return Claim(

@@ -84,8 +84,8 @@ def _tables(scale: Scale, results: Results) -> Tables:
 
 
 def _line_styles() -> dict[str, LineStyle]:
-    usual, *others = WEIGHTING_COLOURS
-    colours = (others[0], usual, *others[1:])  # Dirichlet(1, 1, 1) is MOGRO-RW elsewhere
+    default, *others = WEIGHTING_COLOURS
+    colours = (others[0], default, *others[1:])  # Dirichlet(1, 1, 1) is MOGRO-RW elsewhere
     swept = {
         _label(w): LineStyle(_label(w), colour, "-", marker)
         for w, colour, marker in zip(_WEIGHTINGS, colours, "*PX<>", strict=True)
@@ -120,11 +120,11 @@ def _curve_panel(panel: Any, data: Table, objective: str) -> None:
 def _plane(panel: Any, data: Table, across: str, up: str) -> None:
     for policy, style in _line_styles().items():
         runs = select(data, policy=policy)
-        (x, left, right), (y, low, high) = (band(runs[name]) for name in (across, up))
+        (x, x_low, x_high), (y, low, high) = (band(runs[name]) for name in (across, up))
         panel.errorbar(
             [x],
             [y],
-            xerr=([x - left], [right - x]),
+            xerr=([x - x_low], [x_high - x]),
             yerr=([y - low], [high - y]),
             fmt=style.marker,
             color=style.colour,
@@ -145,14 +145,14 @@ def _rewards(data: Table, policy: str) -> np.ndarray:
 def _claims(tables: Tables) -> list[Claim]:
     return [
         claim
-        for setting, ours in _OURS.items()
+        for setting, policies in _OURS.items()
         for claim in (
             Claim(
                 "Dirichlet(2, 2, 2.1) dominates on wine",
                 "MOGRO-RW with weights from Dirichlet(2, 2, 2.1) collects more of all three "
                 "rewards than every baseline.",
                 "difference of cumulative rewards at the end, above 0",
-                above(0.0, _ahead(tables["episodes"], ours[0].label)),
+                above(0.0, _ahead(tables["episodes"], policies[0].label)),
                 setting=setting,
             ),
             Claim(
@@ -160,7 +160,7 @@ def _claims(tables: Tables) -> list[Claim]:
                 "MOGRO-RW under every weighting is Pareto optimal in cumulative rewards: no other "
                 "policy collects more of all three.",
                 "what the closest rival has more, of the reward where it is least ahead; below 0",
-                below(0.0, _leads(tables["episodes"], [policy.label for policy in ours])),
+                below(0.0, _leads(tables["episodes"], [policy.label for policy in policies])),
                 setting=setting,
             ),
         )
@@ -176,10 +176,10 @@ def _ahead(episodes: Table, favourite: str) -> Numbers:
             yield f"K = {arms}, {name}, against {policy.label}", statistics.mean(difference)
 
 
-def _leads(episodes: Table, ours: list[str]) -> Numbers:
-    """Give for every weighting (round robin is the last of ours) the lead of its best rival."""
-    policies = [*ours, *(policy.label for policy in BASELINES)]
-    for arms, policy in product(_ARMS, ours[:-1]):
+def _leads(episodes: Table, weightings: list[str]) -> Numbers:
+    """Give for every weighting (round robin is the last of them) the lead of its best rival."""
+    policies = [*weightings, *(policy.label for policy in BASELINES)]
+    for arms, policy in product(_ARMS, weightings[:-1]):
         yield f"K = {arms}, {policy}", _lead(select(episodes, arms=arms), policy, policies)
 
 

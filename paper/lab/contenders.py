@@ -40,7 +40,7 @@ class Contender(Protocol):
 class Counted:
     """An exploration that counts its rounds, in ``explored`` of the shape of the batch."""
 
-    rule: Exploration
+    exploration: Exploration
     batch: tuple[int, ...]
     explored: IntArray = field(init=False)
 
@@ -50,7 +50,7 @@ class Counted:
     def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each of the learners that explore."""
         self.explored.reshape(-1)[context.learners] += 1
-        return self.rule.choose(context, rng=rng)
+        return self.exploration.choose(context, rng=rng)
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,11 @@ class Player:
 
     def make(self, world: Environment, rounds: int) -> Callable[..., Any]:
         """Return what makes the policy for a world."""
-        told = {}
+        constants = {}
         if self.confident:
             noise = self.factor * getattr(world, "noise", _BOUNDED)
-            told = {"noise": noise, "norm": self.factor, "delta": 1 / rounds}
-        return partial(self.kind, **dict(self.settings), **told)
+            constants = {"noise": noise, "norm": self.factor, "delta": 1 / rounds}
+        return partial(self.kind, **dict(self.settings), **constants)
 
     def policy(
         self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]

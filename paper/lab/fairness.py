@@ -28,7 +28,7 @@ class FairnessRun:
 
     simulation: Simulation
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -37,11 +37,11 @@ class FairnessRun:
 
     def run(self) -> "Arrays":
         """Simulate, and find what the table has: (C, I), or (I,) where time does not matter."""
-        played = self.simulation
-        trace = played.trace()
+        simulation = self.simulation
+        trace = simulation.trace()
         pulls = trace.pulls().sum(axis=2)[_EVERY - 1 :: _EVERY]
-        numbers = range(played.first, played.first + played.instances)
-        means = [played.world.instance(n, played.seed).means for n in numbers]  # type: ignore[attr-defined]
+        numbers = range(simulation.first, simulation.first + simulation.instances)
+        means = [simulation.world.instance(n, simulation.seed).means for n in numbers]  # type: ignore[attr-defined]
         indices = {
             name: np.array(
                 [
@@ -68,7 +68,7 @@ class FinalFairness:
     simulation: Simulation
     epsilons: tuple[float, ...]
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -77,9 +77,9 @@ class FinalFairness:
 
     def run(self) -> "Arrays":
         """Simulate, and find the indices (E, R) of repeats and (E,) of pooled pulls."""
-        played = self.simulation
-        means = played.world.instance(played.first, played.seed).means  # type: ignore[attr-defined]
-        pulls = played.trace().pulls()[-1, 0]
+        simulation = self.simulation
+        means = simulation.world.instance(simulation.first, simulation.seed).means  # type: ignore[attr-defined]
+        pulls = simulation.trace().pulls()[-1, 0]
         indices = [
             [fairness_index(means, counts, epsilon=e) for counts in (*pulls, pulls.sum(axis=0))]
             for e in self.epsilons

@@ -25,8 +25,8 @@ def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) 
     0.5
     """
     points, counts, within = _read(means, pulls, epsilon)
-    near = [(member - points).max(1) < within for member in _members(points)]
-    return _least_share(counts, near)
+    near_arms = [(member - points).max(1) < within for member in _members(points)]
+    return _least_share(counts, near_arms)
 
 
 def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
@@ -45,8 +45,8 @@ def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float
     0.3
     """
     points, counts, within = _read(means, pulls, epsilon)
-    near = [np.linalg.norm(member - points, axis=1) < within for member in _members(points)]
-    return _least_share(counts, near)
+    near_arms = [np.linalg.norm(member - points, axis=1) < within for member in _members(points)]
+    return _least_share(counts, near_arms)
 
 
 def _read(
@@ -77,5 +77,5 @@ def _members(points: FloatArray) -> FloatArray:
     return np.asarray(points[best[~(doubtful & dominated)]])
 
 
-def _least_share(counts: FloatArray, near: list[NDArray[np.bool_]]) -> float:
-    return min(float(counts[served].sum()) for served in near) / float(counts.sum())
+def _least_share(counts: FloatArray, near_arms: list[NDArray[np.bool_]]) -> float:
+    return min(float(counts[served].sum()) for served in near_arms) / float(counts.sum())

@@ -52,13 +52,15 @@ def eigenvalue_bound(
     """
     start, increment = _applied(diagnosis, initial_rounds)
     objectives, B = diagnosis.objectives, diagnosis.guarantees.threshold
-    given: dict[str, Any] = {"initial_rounds": start, "threshold": B}
-    kept = 2 * objectives / diagnosis.rounds
+    start_settings: dict[str, Any] = {"initial_rounds": start, "threshold": B}
+    failure_bound = 2 * objectives / diagnosis.rounds
     if diagnosis.guarantees.phi is None:
-        line = gram_growth_round_robin(rounds, left=increment, objectives=objectives, **given)
-        return ProbableBound(line, min(1.0, kept))
-    line = gram_growth(rounds, increment=increment, **given)
-    return ProbableBound(line, min(1.0, kept + _slow(diagnosis, rounds, start, increment)))
+        line = gram_growth_round_robin(
+            rounds, left=increment, objectives=objectives, **start_settings
+        )
+        return ProbableBound(line, min(1.0, failure_bound))
+    line = gram_growth(rounds, increment=increment, **start_settings)
+    return ProbableBound(line, min(1.0, failure_bound + _slow(diagnosis, rounds, start, increment)))
 
 
 def estimate_bound(
@@ -84,19 +86,23 @@ def estimate_bound(
     """
     start, increment = _applied(diagnosis, initial_rounds)
     objectives, T = diagnosis.objectives, diagnosis.rounds
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "initial_rounds": start,
         "noise": diagnosis.noise,
         "dim": diagnosis.rank,
         "delta": 1 / T,
         "feature_norm": diagnosis.goodness.bound_norm,
     }
-    kept = 3 * objectives / T
+    failure_bound = 3 * objectives / T
     if diagnosis.guarantees.phi is None:
-        error = estimation_error_round_robin(rounds, left=increment, objectives=objectives, **given)
-        return ProbableBound(error, min(1.0, kept))
-    error = estimation_error(rounds, increment=increment, **given)
-    return ProbableBound(error, min(1.0, kept + _slow(diagnosis, rounds, start, increment)))
+        error = estimation_error_round_robin(
+            rounds, left=increment, objectives=objectives, **settings
+        )
+        return ProbableBound(error, min(1.0, failure_bound))
+    error = estimation_error(rounds, increment=increment, **settings)
+    return ProbableBound(
+        error, min(1.0, failure_bound + _slow(diagnosis, rounds, start, increment))
+    )
 
 
 def _applied(diagnosis: Diagnosis, initial_rounds: int | None) -> tuple[int, float]:

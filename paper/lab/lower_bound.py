@@ -118,8 +118,8 @@ def _check_separation(d: int, epsilon: float, origin: str) -> None:
 
 def _plane(epsilon: float) -> FloatArray:
     """Parameters theta[m, j] for d = 2 (case 1 of Lemma LB_SO)."""
-    wide = (1 + epsilon) / 2
-    return np.stack([_base(2, e, e**2) + e * np.eye(2) for e in (epsilon, wide)])
+    half_width = (1 + epsilon) / 2
+    return np.stack([_base(2, e, e**2) + e * np.eye(2) for e in (epsilon, half_width)])
 
 
 def _space(d: int, epsilon: float) -> FloatArray:

@@ -43,7 +43,7 @@ class Task(Protocol):
         """How long it takes, roughly, in seconds; long tasks go first."""
 
     @property
-    def alone(self) -> bool:
+    def exclusive(self) -> bool:
         """Whether nothing else may run meanwhile, because it measures time."""
 
     def run(self) -> Arrays:
@@ -91,7 +91,7 @@ def run_tasks(
     *,
     executor: Executor,
     folder: Path | None = None,
-    done: Callable[[Task, bool], None] = lambda task, kept: None,
+    done: Callable[[Task, bool], None] = lambda task, cached: None,
 ) -> dict[Task, Arrays]:
     """Do all tasks, or read what earlier runs left of them, and return their results.
 
@@ -123,7 +123,7 @@ def run_tasks(
     ... class Square:
     ...     number: int
     ...     cost = 1.0  # seconds, roughly: long tasks go first
-    ...     alone = False  # whether nothing may run beside it
+    ...     exclusive = False  # whether nothing may run beside it
     ...
     ...     def run(self):
     ...         return {"square": np.array(self.number**2)}
@@ -134,13 +134,13 @@ def run_tasks(
     """
     results: dict[Task, Arrays] = {}
     waiting: list[Task] = []
-    listed = list(dict.fromkeys(tasks))
-    for task in listed:
-        kept = _read(folder, task)
-        if kept is None:
+    distinct_tasks = list(dict.fromkeys(tasks))
+    for task in distinct_tasks:
+        result = _read(folder, task)
+        if result is None:
             waiting.append(task)
         else:
-            results[task] = kept
+            results[task] = result
             done(task, True)
 
     def finish(future: Future[Arrays], task: Task) -> None:
@@ -152,8 +152,8 @@ def run_tasks(
         _write(folder, task, results[task])
         done(task, False)
 
-    together = sorted((t for t in waiting if not t.alone), key=lambda t: -t.cost)
-    futures = {executor.submit(task.run): task for task in together}
+    parallel_tasks = sorted((t for t in waiting if not t.exclusive), key=lambda t: -t.cost)
+    futures = {executor.submit(task.run): task for task in parallel_tasks}
     try:
         for future in as_completed(futures):
             finish(future, futures[future])
@@ -166,9 +166,9 @@ def run_tasks(
                 finish(future, task)
         raise
     for task in waiting:
-        if task.alone:
+        if task.exclusive:
             finish(executor.submit(task.run), task)
-    return {task: results[task] for task in listed}
+    return {task: results[task] for task in distinct_tasks}
 
 
 def _file(folder: Path, task: Task) -> Path:
@@ -215,7 +215,7 @@ def local_pool(workers: int) -> Iterator[Executor]:
     os.environ.update(dict.fromkeys(_BLAS_THREADS, "1"))
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_a_worker)
-    mine = set(multiprocessing.active_children())
+    own_processes = set(multiprocessing.active_children())
     try:
         _start(pool, workers)
         yield pool
@@ -223,7 +223,7 @@ def local_pool(workers: int) -> Iterator[Executor]:
     except BaseException:
         # Nobody waits for a pool whose processes were killed: it may wait for them for ever.
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - mine:
+        for child in set(multiprocessing.active_children()) - own_processes:
             child.kill()
         raise
     finally:

@@ -62,7 +62,7 @@ def reproduce(
     *,
     executor: Executor,
     out: Path,
-    done: Callable[[Task, bool], None] = lambda task, kept: None,
+    done: Callable[[Task, bool], None] = lambda task, cached: None,
 ) -> None:
     """Run what the experiments need, and write a folder for each of them into ``out``."""
     start = time.perf_counter()

@@ -42,7 +42,7 @@ class Simulation:
             f"instances={self.instances}, probe={probe})"
         )
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -122,9 +122,9 @@ def by_run(tasks: "Iterable[Task]") -> dict[tuple[World, Contender], list[Simula
 def gather(results: "Results", tasks: Iterable[Simulation]) -> "Arrays":
     """Return the results of tasks as one, with axes (checkpoints, instances, repeats, ...)."""
     parts = [results[task] for task in tasks]
-    whole = {
+    tables = {
         name: np.concatenate([part[name] for part in parts], axis=1)
         for name in parts[0]
         if name != "rounds"
     }
-    return whole | {"rounds": parts[0]["rounds"]}
+    return tables | {"rounds": parts[0]["rounds"]}

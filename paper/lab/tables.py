@@ -14,15 +14,15 @@ Table = Mapping[str, NDArray[Any]]
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Value]]) -> Table:
     """Return a table from its rows."""
-    listed = list(rows)
-    return {name: np.array([row[i] for row in listed]) for i, name in enumerate(names)}
+    columns = list(rows)
+    return {name: np.array([row[i] for row in columns]) for i, name in enumerate(names)}
 
 
-def select(data: Table, **wanted: Value) -> Table:
+def select(data: Table, **criteria: Value) -> Table:
     """Return the rows in which columns have the given values."""
     length = len(next(iter(data.values())))
     keep = np.ones(length, dtype=bool)
-    for name, value in wanted.items():
+    for name, value in criteria.items():
         keep &= data[name] == value
     return {name: column[keep] for name, column in data.items()}
 

@@ -20,10 +20,10 @@ def stopwatches(
     sizes: Sequence[tuple[int, int, int]], scale: Scale, *, builds: Sequence[str]
 ) -> list[Stopwatch]:
     """Return what is timed, for every size and build."""
-    known = {WHOLE_FRONT: (WITH_WHOLE_FRONTS, 1, INSTANCES), LOCKSTEP: (FIVE, TOGETHER, 1)}
+    special_cases = {WHOLE_FRONT: (WITH_WHOLE_FRONTS, 1, INSTANCES), LOCKSTEP: (FIVE, TOGETHER, 1)}
     watches = []
     for size, build in product(sizes, builds):
-        contenders, learners, instances = known[build]
+        contenders, learners, instances = special_cases[build]
         watches += [
             Stopwatch(Fixed(*size), contenders, scale.horizon(ROUNDS), scale.seed, i, learners)
             for i in range(min(instances, scale.sample(instances, 1)[0]))

@@ -93,7 +93,7 @@ class Stopwatch:
     instance: int
     learners: int = 1
 
-    alone: ClassVar[bool] = True
+    exclusive: ClassVar[bool] = True
 
     @property
     def cost(self) -> float:

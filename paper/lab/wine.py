@@ -69,9 +69,9 @@ def load() -> Wine:
     where they are put the first time, from the UCI archive. A FileNotFoundError says why they
     cannot be had.
     """
-    named = os.environ.get("MOGRO_WINE")
+    folder = os.environ.get("MOGRO_WINE")
     try:
-        contents = _read(Path(named)) if named else _cached()
+        contents = _read(Path(folder)) if folder else _cached()
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise FileNotFoundError(
             f"wine data: {error}; to get them by hand, unpack {URL} into a folder, and name it in "

@@ -199,7 +199,7 @@ def rarely(where: str, shares: Sequence[tuple[ConfidenceInterval, float]]) -> Ca
     It holds only where whole intervals are within what is allowed, which takes many runs.
     """
     worst = max((share for share, _ in shares), key=lambda share: share.value)
-    margins = [(allowed - share.high, allowed - share.low) for share, allowed in shares]
+    margins = [(bound - share.high, bound - share.low) for share, bound in shares]
     surest, best = (min(ends) for ends in zip(*margins, strict=True))
     if best < 0:
         return Case(where, worst, Outcome.FAILS, surest)
@@ -246,11 +246,11 @@ def conclude(claims: Sequence[Claim]) -> str:
     checks = [claim for claim in claims if claim.check]
     claims = [claim for claim in claims if not claim.check]
     counts = [(sum(claim.verdict == v for claim in claims), v) for v in Verdict]
-    told = [f"{n} {'is' if n == 1 else 'are'} {verdict}" for n, verdict in counts]
+    phrases = [f"{n} {'is' if n == 1 else 'are'} {verdict}" for n, verdict in counts]
     every = f"{len(claims)} claim{'s' * (len(claims) != 1)} checked here"
     passed = sum(claim.verdict is Verdict.REPRODUCED for claim in checks)
     code = f"; {passed} of {len(checks)} checks of the code pass" if checks else ""
-    tally = f"{every} {told[0]}, {told[1]} and {told[2]}{code}."
+    tally = f"{every} {phrases[0]}, {phrases[1]} and {phrases[2]}{code}."
     headline = _headline(claims)
     return f"{headline}; of {tally}" if headline else f"Of {tally}"
 

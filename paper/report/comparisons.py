@@ -29,13 +29,13 @@ def other_sizes(data: Table) -> Table:
     return {name: column[other] for name, column in data.items()}
 
 
-def against_best(data: Table, ours: str, kind: str) -> Numbers:
+def against_best(data: Table, policy: str, kind: str) -> Numbers:
     """Give, for every size, a policy's final regret as a ratio to that of the best baseline."""
     for name, rows in by_size(data):
         best = min(BASELINES, key=lambda p: float(rows[p][kind].mean()))
         yield (
-            f"{ours} at {name} against {best}",
-            statistics.ratio(rows[ours][kind], rows[best][kind]),
+            f"{policy} at {name} against {best}",
+            statistics.ratio(rows[policy][kind], rows[best][kind]),
         )
 
 
@@ -43,23 +43,23 @@ def lowest_regret(data: Table, *, where: str, headline: bool = False) -> list[Cl
     """Return the claims that MOGRO has the lowest regrets: each policy, for both settings."""
     return [
         Claim(
-            f"{ours.partition(',')[0]} lowest {KINDS[kind]}, {where}",
-            f"{ours.partition(',')[0]} has the lowest cumulative {KINDS[kind]} with {where}.",
+            f"{policy.partition(',')[0]} lowest {KINDS[kind]}, {where}",
+            f"{policy.partition(',')[0]} has the lowest cumulative {KINDS[kind]} with {where}.",
             "final regret / that of the best baseline, below 1",
-            lower(against_best(data, ours, kind)),
+            lower(against_best(data, policy, kind)),
             setting=setting,
             headline=headline,
         )
         for setting, policies in BY_SETTING.items()
-        for ours in policies
+        for policy in policies
         for kind in KINDS
     ]
 
 
-def regret_ratios(data: Table, ours: str, theirs: str) -> Numbers:
+def regret_ratios(data: Table, policy: str, baseline: str) -> Numbers:
     """Give, for every size, the ratio of two policies' final effective regrets."""
     for name, rows in by_size(data):
-        yield name, statistics.ratio(rows[ours]["effective"], rows[theirs]["effective"])
+        yield name, statistics.ratio(rows[policy]["effective"], rows[baseline]["effective"])
 
 
 def share_since(data: Table, policies: Iterable[str], moment: str) -> Numbers:
@@ -71,10 +71,10 @@ def share_since(data: Table, policies: Iterable[str], moment: str) -> Numbers:
             yield f"{policy} at {name}", statistics.ratio(since, total)
 
 
-def later_ratios(data: Table, ours: str, theirs: str) -> Numbers:
+def later_ratios(data: Table, policy: str, baseline: str) -> Numbers:
     """Give, for every size, the ratio of what two policies add in the second half."""
     for name, rows in by_size(data):
-        added = (rows[p]["effective"] - rows[p]["effective_half"] for p in (ours, theirs))
+        added = (rows[p]["effective"] - rows[p]["effective_half"] for p in (policy, baseline))
         yield name, statistics.ratio(*added)
 
 
@@ -145,9 +145,9 @@ def fastest(data: Table, *, where: str) -> list[Claim]:
     def ratios(policies: Iterable[str]) -> Numbers:
         for name, rows in by_size(select(data, build=WHOLE_FRONT)):
             rival = min(BASELINES, key=lambda p: float(rows[p]["seconds"].mean()))
-            for ours in policies:
-                number = statistics.ratio(rows[ours]["seconds"], rows[rival]["seconds"])
-                yield f"{ours} at {name} against {rival}", number
+            for policy in policies:
+                number = statistics.ratio(rows[policy]["seconds"], rows[rival]["seconds"])
+                yield f"{policy} at {name} against {rival}", number
 
     return [
         Claim(

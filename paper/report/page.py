@@ -47,8 +47,8 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
     """
     claims = collect_claims(figures, out)
     write_file(out / "claims.csv", to_csv(claims.columns()))
-    made = [figure for figure in figures if is_made(figure.name, out)]
-    links = "".join(f'<a href="#{f.name}">{escape(f.title)}</a> ' for f in made)
+    finished = [figure for figure in figures if is_made(figure.name, out)]
+    links = "".join(f'<a href="#{f.name}">{escape(f.title)}</a> ' for f in finished)
     conclusion = conclude([claim for _, claim in claims])
     body = [
         "<h1>Multi-objective linear bandits, reproduced</h1>",
@@ -58,10 +58,10 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         "beside this page; d, K and M are the numbers of features, arms and objectives, MOLB and "
         "MOL the families of the baselines.</p>",
         f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
-        _summary(claims, small=[f for f in made if _smaller(f, out)]),
-        *(_section(figure, claims, out) for figure in made),
+        _summary(claims, small=[f for f in finished if _smaller(f, out)]),
+        *(_section(figure, claims, out) for figure in finished),
         *(_absent(figure) for figure in absent),
-        _settings(made, out),
+        _settings(finished, out),
     ]
     page = document("mogro: report", "".join(body))
     write_file(out / "report.html", page.encode())
@@ -112,11 +112,11 @@ def _section(figure: Figure, claims: Claims, out: Path) -> str:
     judged_here = [claim for name, claim in claims if name == figure.name]
     files = sorted(path.name for path in (out / figure.name).glob("*.csv"))
     links = ", ".join(f'<a href="{figure.name}/{name}">{name}</a>' for name in files)
-    listed = "".join(_claim(claim) for claim in judged_here)
+    claims_html = "".join(_claim(claim) for claim in judged_here)
     judged = (
         "<table class='claims'><thead><tr><th>Claim</th><th>Measure</th>"
         "<th>Number and 95 % interval</th><th>Verdict</th></tr></thead>"
-        f"<tbody>{listed}</tbody></table>"
+        f"<tbody>{claims_html}</tbody></table>"
     )
     return (
         f'<h2 id="{figure.name}">{escape(figure.title)}</h2><p>{escape(figure.about)}</p>'
@@ -196,14 +196,14 @@ def _absent(figure: Figure) -> str:
 def _settings(figures: list[Figure], out: Path) -> str:
     rows = []
     for figure in figures:
-        made = read_manifest(figure.name, out)
-        versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
-        others = len(made["together with"])
+        manifest = read_manifest(figure.name, out)
+        versions = ", ".join(f"{name} {number}" for name, number in manifest["versions"].items())
+        others = len(manifest["together with"])
         share = f" for {others} figures" if others > 1 else ""
         rows.append(
             f"<tr><td>{escape(figure.title)}</td><td>{escape(_scale(figure, out))}</td>"
-            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{escape(versions)}<br>"
-            f"{escape(_short(made['commit']))}, {escape(made['made'])}</td></tr>"
+            f"<td class='number'>{manifest['seconds']:.0f} s{share}</td><td>{escape(versions)}<br>"
+            f"{escape(_short(manifest['commit']))}, {escape(manifest['made'])}</td></tr>"
         )
     return (
         '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '

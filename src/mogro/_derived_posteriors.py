@@ -20,29 +20,29 @@ def with_objectives(
 
     Rewards are multiplied by factors, one for each, as if they had been so all along.
     """
-    known, d, batch = _apart(posterior), posterior.dim, posterior.batch
-    other = _apart(Posterior(d, len(indices), prior=posterior.prior, batch=batch))
-    new = [m for m, index in enumerate(indices) if index is not None]
-    old = [index for index in indices if index is not None]
+    source, d, batch = _apart(posterior), posterior.dim, posterior.batch
+    result = _apart(Posterior(d, len(indices), prior=posterior.prior, batch=batch))
+    new_indices = [m for m, index in enumerate(indices) if index is not None]
+    old_indices = [index for index in indices if index is not None]
     batch_axes: Any = (slice(None),) * len(batch)
-    other._updates = posterior._updates
+    result._updates = posterior._updates
     for name in ARRAYS:
-        array = getattr(other, name).copy()  # two of them may be one
-        array[(*batch_axes, new)] = getattr(known, name)[(*batch_axes, old)]
-        setattr(other, name, array)
+        array = getattr(result, name).copy()  # two of them may be one
+        array[(*batch_axes, new_indices)] = getattr(source, name)[(*batch_axes, old_indices)]
+        setattr(result, name, array)
     scales = np.ones((len(indices), d + 1, 1))  # of (x, y)
     scales[:, d, 0] = factors
-    other._sums *= scales * scales.mT
-    other._solution *= scales
-    other._squares *= np.square(scales[:, d])
+    result._sums *= scales * scales.mT
+    result._solution *= scales
+    result._squares *= np.square(scales[:, d])
     if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
-        scaled = other.copy()
-        scaled._mean = other._mean.copy()
-        scaled._mean[new] = known._mean[old]
+        scaled = result.copy()
+        scaled._mean = result._mean.copy()
+        scaled._mean[new_indices] = source._mean[old_indices]
         scaled._mean *= scales[:, d:]
-        other.renew()
-        other.set_residual(scaled.residual(other._solution[..., d:, :]))
-    return other
+        result.renew()
+        result.set_residual(scaled.residual(result._solution[..., d:, :]))
+    return result
 
 
 def with_features(posterior: Posterior, matrix: FloatArray, prior: Prior) -> Posterior:
@@ -50,22 +50,22 @@ def with_features(posterior: Posterior, matrix: FloatArray, prior: Prior) -> Pos
 
     A learned one is due again.
     """
-    known, (size, d) = _apart(posterior), matrix.shape
-    other = _apart(Posterior(size, known.objectives, prior=prior, batch=known.batch))
+    source, (size, d) = _apart(posterior), matrix.shape
+    result = _apart(Posterior(size, source.objectives, prior=prior, batch=source.batch))
     maps = np.zeros((size + 1, d + 1))  # of (x, y)
     maps[:size, :d], maps[size, d] = matrix, 1
-    several = np.count_nonzero(matrix, axis=1) > 1  # a number that was moved: seldom zero
-    zeros = known.n[..., None] - known.uses @ (matrix != 0).T
-    other.n, other._due = known.n, known.n
-    other._sums, other._zeros = maps @ known._sums @ maps.T, np.where(several, 0.0, zeros)
-    other.renew()
-    other.set_residual(known.residual((other.theta @ matrix)[..., None, :]))
-    return other
+    mixtures = np.count_nonzero(matrix, axis=1) > 1  # a number that was moved: seldom zero
+    zeros = source.n[..., None] - source.uses @ (matrix != 0).T
+    result.n, result._due = source.n, source.n
+    result._sums, result._zeros = maps @ source._sums @ maps.T, np.where(mixtures, 0.0, zeros)
+    result.renew()
+    result.set_residual(source.residual((result.theta @ matrix)[..., None, :]))
+    return result
 
 
 def _apart(posterior: Posterior) -> Posterior:
     """Return a copy in which every objective has sums of its own."""
-    other = posterior.copy()
-    other.separate()
-    other._sums, other._recent = other.sums(), ()
-    return other
+    result = posterior.copy()
+    result.separate()
+    result._sums, result._recent = result.sums(), ()
+    return result

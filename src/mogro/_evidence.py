@@ -25,11 +25,11 @@ BELIEF = 0.5  # worth so many parameters
 _ITERATIONS = 3  # from the same start always: the result depends on the sums alone
 # A prior that is too strong costs more than one that is too weak: it hides what it shrinks.
 CAUTION = 1.5
-_FREE = 1e-9  # precision of features that belong to no group, relative to their size
-_EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
+_FREE_PRECISION = 1e-9  # precision of features that belong to no group, relative to their size
+_NOISE_FLOOR = 1e-12  # variance, relative to the mean squared reward, without any effects
 # Noise variance, relative to the largest squared effect, where rewards have none.
 LEAST_NOISE = 1e-4
-_TINY = float(np.finfo(np.float64).tiny)
+_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> FloatArray:
@@ -38,12 +38,12 @@ def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> F
     ``diagonal`` is that of V, ``uses`` how often each was not zero. A feature never seen is as
     large as those of its group are on average, or 1.
     """
-    members, seen = _members(groups), uses > 0
-    sizes = np.where(seen, diagonal / np.where(seen, uses, 1.0), 0.0)
-    usual = _group_sums(sizes, members) / np.maximum(_group_sums(seen * 1.0, members), 1.0)
-    usual = np.concatenate([usual, np.ones((*usual.shape[:-1], 1))], axis=-1)[..., groups]
-    filled = np.where(sizes > 0, sizes, usual)
-    return np.asarray(np.where(filled > 0, filled, 1.0))
+    members, observed = _members(groups), uses > 0
+    sizes = np.where(observed, diagonal / np.where(observed, uses, 1.0), 0.0)
+    means = _group_sums(sizes, members) / np.maximum(_group_sums(observed * 1.0, members), 1.0)
+    means = np.concatenate([means, np.ones((*means.shape[:-1], 1))], axis=-1)
+    sizes = np.where(sizes > 0, sizes, means[..., groups])
+    return np.asarray(np.where(sizes > 0, sizes, 1.0))
 
 
 def precisions(posterior: Any, groups: IntArray) -> FloatArray:
@@ -54,32 +54,33 @@ def precisions(posterior: Any, groups: IntArray) -> FloatArray:
     d, n, uses, V = posterior.dim, posterior.n, posterior.uses, posterior.V
     b, y2 = posterior.sums()[..., d, :d], posterior.sums()[..., d, d]
     members, sizes = _members(groups), feature_sizes(diagonals(V), uses, groups)
-    at_once = _group_sums(uses, members) / np.maximum(n, _TINY)[..., None]
-    strengths = start = START * np.maximum(at_once, 1.0)
-    free = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
+    density = _group_sums(uses, members) / np.maximum(n, _SMALLEST)[..., None]
+    strengths = start = START * np.maximum(density, 1.0)
+    freedom = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
     for _ in range(_ITERATIONS):
         Lambda = _by_feature(strengths, sizes, groups)
         W = inverse_root(V, Lambda)
         theta = vecmat(matvec(W, b), W)
-        used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
+        shares_used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
         squares = posterior.residual(theta[..., None, :])[..., 0] + (Lambda * np.square(theta)).sum(
             axis=-1
         )
         effects = sizes * np.square(theta)
         largest = (effects * (groups >= 0)).max(axis=-1)
-        noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
+        noise = np.maximum(squares, _NOISE_FLOOR * y2 + _SMALLEST) / freedom
         noise = np.maximum(noise, LEAST_NOISE * largest)[..., None]
-        determined = np.maximum(_group_sums(used, members), 0.0)
+        used = np.maximum(_group_sums(shares_used, members), 0.0)
         believed = (noise + largest[..., None]) / start
         explained = (_group_sums(effects, members) + BELIEF * believed) / noise
-        strengths = (determined + BELIEF) / explained
+        strengths = (used + BELIEF) / explained
     return _by_feature(strengths / CAUTION, sizes, groups)
 
 
 def _by_feature(strengths: FloatArray, sizes: FloatArray, groups: IntArray) -> FloatArray:
     """Return Lambda (..., d) for the strengths of groups (..., G)."""
-    known = np.concatenate([strengths, np.full((*strengths.shape[:-1], 1), _FREE)], axis=-1)
-    return np.asarray(np.maximum(known, _FREE)[..., groups] * sizes)
+    ungrouped = np.full((*strengths.shape[:-1], 1), _FREE_PRECISION)
+    strengths = np.concatenate([strengths, ungrouped], axis=-1)
+    return np.asarray(np.maximum(strengths, _FREE_PRECISION)[..., groups] * sizes)
 
 
 def _members(groups: IntArray) -> FloatArray:

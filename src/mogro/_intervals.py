@@ -65,13 +65,13 @@ def rate_interval(rate: ArrayLike, n: ArrayLike, z: ArrayLike) -> FloatArray:
     >>> rate_interval(0.0, 20.0, 1.96).round(3)
     array([0.   , 0.161])
     """
-    p, size, step = np.clip(rate, 0.0, 1.0), np.asarray(n, dtype=float), np.asarray(z, dtype=float)
+    p, n, z = np.clip(rate, 0.0, 1.0), np.asarray(n, dtype=float), np.asarray(z, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.where(size > 0, step**2 / size, np.inf)
-        middle = np.where(np.isinf(part), 0.5, (p + part / 2) / (1 + part))
-        reach = np.sqrt(part * (p * (1 - p) + part / 4)) / (1 + part)
-    reach = np.where(np.isinf(part), 0.5, reach)
-    bounds = np.stack([middle - reach, middle + reach], axis=-1)
+        ratio = np.where(n > 0, z**2 / n, np.inf)
+        middle = np.where(np.isinf(ratio), 0.5, (p + ratio / 2) / (1 + ratio))
+        half = np.sqrt(ratio * (p * (1 - p) + ratio / 4)) / (1 + ratio)
+    half = np.where(np.isinf(ratio), 0.5, half)
+    bounds = np.stack([middle - half, middle + half], axis=-1)
     bounds[..., 0] = np.where(p == 0, 0.0, bounds[..., 0])  # but for rounding
     bounds[..., 1] = np.where(p == 1, 1.0, bounds[..., 1])
     return np.asarray(np.clip(bounds, 0.0, 1.0))

@@ -27,30 +27,35 @@ FLOAT64 = np.dtype(np.float64)
 
 def count(value: object, name: str, *, minimum: int = 1) -> int:
     """Return ``value`` as an int that is at least ``minimum``."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < minimum:  # type: ignore[call-overload]
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or int(value) < minimum:  # type: ignore[call-overload]
         raise ValueError(f"{name}: expected an integer >= {minimum}, got {value!r}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def counts(**sizes: object) -> tuple[int, ...]:
+    """Return sizes, given by their names, as ints that are at least 1."""
+    return tuple(count(size, name) for name, size in sizes.items())
 
 
 def real(
     value: object, name: str, *, minimum: float = -math.inf, above: float = -math.inf
 ) -> float:
     """Return ``value`` as a finite float that is at least ``minimum`` and larger than ``above``."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
     try:
-        result = float(value) if number else math.nan  # type: ignore[arg-type]
+        result = float(value) if is_number else math.nan  # type: ignore[arg-type]
     except OverflowError:  # an integer beyond every float
         result = math.inf
     if not math.isfinite(result) or result < minimum or result <= above:
-        wanted = "a finite number"
+        expected = "a finite number"
         if minimum > -math.inf:
-            wanted += f" >= {minimum:g}"
+            expected += f" >= {minimum:g}"
         if above > -math.inf:
-            wanted += f" > {above:g}"
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+            expected += f" > {above:g}"
+        raise ValueError(f"{name}: expected {expected}, got {value!r}")
     return result
 
 
@@ -122,12 +127,12 @@ def floats(value: ArrayLike, name: str, *, shape: Shape) -> FloatArray:
 def indices(value: ArrayLike, name: str, *, below: int) -> NDArray[np.intp]:
     """Return ``value``, one integer or an array of them, as positions from 0 to ``below - 1``."""
     try:
-        array = np.asarray(value)
+        positions = np.asarray(value)
     except ValueError:
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iu" or (array < 0).any() or (array >= below).any():
+        positions = np.empty(0, dtype=object)
+    if positions.dtype.kind not in "iu" or (positions < 0).any() or (positions >= below).any():
         raise ValueError(f"{name}: expected integers from 0 to {below - 1}, got {_shorten(value)}")
-    return array.astype(np.intp)
+    return positions.astype(np.intp)
 
 
 def as_floats(value: ArrayLike, name: str) -> FloatArray:
@@ -146,31 +151,31 @@ def as_floats(value: ArrayLike, name: str) -> FloatArray:
 def check_shape(array: NDArray[Any], name: str, shape: Shape) -> None:
     """Refuse an array that is not of the given shape (see :func:`floats`)."""
     sizes = list(shape)
-    free = bool(sizes) and sizes[0] is ...
-    tail = sizes[1:] if free else sizes
-    actual = array.shape[array.ndim - len(tail) :] if free else array.shape
-    fits = len(actual) == len(tail) and array.ndim >= len(tail)
-    fits = fits and all(
-        size >= 1 if isinstance(wanted, str) else size == wanted
-        for size, wanted in zip(actual, tail, strict=True)
+    any_batch = bool(sizes) and sizes[0] is ...
+    tail = sizes[1:] if any_batch else sizes
+    axes = array.shape[array.ndim - len(tail) :] if any_batch else array.shape
+    matches = len(axes) == len(tail) and array.ndim >= len(tail)
+    matches = matches and all(
+        size >= 1 if isinstance(expected, str) else size == expected
+        for size, expected in zip(axes, tail, strict=True)
     )
-    if not fits:
-        wanted = ", ".join("..." if size is ... else str(size) for size in sizes)
+    if not matches:
+        expected = ", ".join("..." if size is ... else str(size) for size in sizes)
         comma = "," if len(sizes) == 1 else ""
-        raise ValueError(f"{name}: expected shape ({wanted}{comma}), got {array.shape}")
+        raise ValueError(f"{name}: expected shape ({expected}{comma}), got {array.shape}")
 
 
-def check_finite(values: FloatArray, given: FloatArray, name: str = "features") -> None:
-    """Refuse what was given if values computed from it are not finite: less than a scan."""
+def check_finite(values: FloatArray, inputs: FloatArray, name: str = "features") -> None:
+    """Refuse inputs if values computed from them are not finite: that costs less than a scan."""
     if not math.isfinite(np.vdot(values, values)):
-        wide = values.astype(np.float64)  # squares of single precision may be too large for it
-        if not math.isfinite(np.vdot(wide, wide)):
-            refuse(given, name)
+        doubles = values.astype(np.float64)  # squares of single precision may be too large for it
+        if not math.isfinite(np.vdot(doubles, doubles)):
+            refuse(inputs, name)
 
 
-def refuse(given: FloatArray, name: str) -> None:
+def refuse(inputs: FloatArray, name: str) -> None:
     """Say what is wrong with what leads to numbers that are not finite."""
-    floats(given, name, shape=given.shape)
+    floats(inputs, name, shape=inputs.shape)
     raise ValueError(f"{name}: expected values whose squares and scores are finite")
 
 
@@ -192,7 +197,7 @@ def _shorten(value: object) -> str:
 
 
 def unique_strings(
-    ids: Iterable[str], name: str, *, wanted: str = "strings, one or more"
+    ids: Iterable[str], name: str, *, expected: str = "strings, one or more"
 ) -> tuple[str, ...]:
     """Return strings as a tuple: different ones, at least one."""
     try:
@@ -201,7 +206,7 @@ def unique_strings(
     except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
     if not letters:
-        raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
+        raise ValueError(f"{name}: expected {expected}, got {str(ids)[:60]}")
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
     return names

@@ -8,7 +8,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 
-UNSEEN = 1e63  # a standard deviation of what was never seen, whatever its unit
+UNOBSERVED_DEVIATION = 1e63  # standard deviations of features never observed are above it
 
 
 class FrozenPosterior(Protocol):
@@ -117,13 +117,13 @@ def variances(arms: FloatArray, W: FloatArray) -> FloatArray:
     return np.asarray(np.vecdot(parts, parts).mT)
 
 
-def unseen_scale(deviations: FloatArray, sizes: FloatArray) -> FloatArray:
+def scale_unobserved(deviations: FloatArray, sizes: FloatArray) -> FloatArray:
     """Return by what to multiply features (..., d) so that those never seen have sizes (..., d).
 
     A flat prior relative to these sizes is what they have then, so that no unit decides anything.
     Their standard deviations, root of the diagonal of S, tell them from the others.
     """
-    unseen = (deviations > UNSEEN) & (sizes > 0)
+    unseen = (deviations > UNOBSERVED_DEVIATION) & (sizes > 0)
     scale = np.divide(10.0**4.5, deviations * sizes, out=np.ones(unseen.shape), where=unseen)
     return np.asarray(scale)
 

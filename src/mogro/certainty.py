@@ -35,10 +35,10 @@ from mogro.priors import Flat
 Claim = Literal["on", "off", "mixtures"]
 
 _RIDGES = (1.0, 32.0, 1024.0)  # tight after a few, a hundred and ten thousand observations
-_FALLBACK = 0.1  # share of delta for all features at once, where pairs are expected to do
-_UNKNOWN = 1e5  # a variance, in units of the noise, of which nothing is known
+_JOINT_SHARE = 0.1  # share of delta for all features at once, where pairs are expected to do
+_UNKNOWN_VARIANCE = 1e5  # a variance, in units of the noise, of which nothing is known
 _ROUNDING = 1e-12  # part of the sum of two variances, in that of a difference
-_TINY = 1e-200
+_SMALLEST = 1e-200
 
 
 class FrontConfidence(NamedTuple):
@@ -64,8 +64,8 @@ class DifferenceWidths:
     ) -> None:
         K, d = arms.shape[-2:]
         self._arms, self._ridges = arms, [ridge * times for times in _RIDGES]
-        alone = _is_one_hot(arms)
-        self._separate = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
+        one_hot = _is_one_hot(arms)
+        self._separate = one_hot & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
         sizes = _take_last(diagonals(S), (arms != 0).argmax(-1)[..., None, :])
         self._products: list[FloatArray] = []
         volumes: Any = [np.zeros(1)] * len(_RIDGES)
@@ -75,42 +75,43 @@ class DifferenceWidths:
             self.variances, self._squares = images * lengths, images * images
         else:
             images = arms[..., None, :, :] @ S
-            each = np.broadcast_to(arms[..., None, :, :], images.shape), images
-            self._products = [images @ np.swapaxes(other, -1, -2) for other in each]
+            operands = np.broadcast_to(arms[..., None, :, :], images.shape), images
+            self._products = [images @ np.swapaxes(other, -1, -2) for other in operands]
             self.variances, self._squares = map(diagonals, self._products)
-            values = np.maximum(np.linalg.eigvalsh(S), _TINY)
-            volumes = [np.log1p(1 / (each * values)).sum(-1) for each in self._ridges]
+            values = np.maximum(np.linalg.eigvalsh(S), _SMALLEST)
+            volumes = [np.log1p(1 / (ridge * values)).sum(-1) for ridge in self._ridges]
         # The volume of a pair is the sum of its arms': of their features alone, or of all.
         separate = self._separate[..., None, None]
         self._volumes = [
-            np.where(separate, np.log1p(1 / (each * sizes)), volume[..., None] / 2)
-            for each, volume in zip(self._ridges, volumes, strict=True)
+            np.where(separate, np.log1p(1 / (ridge * sizes)), volume[..., None] / 2)
+            for ridge, volume in zip(self._ridges, volumes, strict=True)
         ]
         claims = {"on": objectives, "off": max(K - 1, 1)}
         claims["mixtures"] = claims["on"] * claims["off"]
-        shared = objectives / np.where(alone, _FALLBACK, 1.0)
+        shared = objectives / np.where(one_hot, _JOINT_SHARE, 1.0)
+        tests = len(_RIDGES) / delta
         self._tests = {
-            claim: len(_RIDGES) / delta * np.where(self._separate, K * n / (1 - _FALLBACK), shared)
+            claim: tests * np.where(self._separate, K * n / (1 - _JOINT_SHARE), shared)
             for claim, n in claims.items()
         }
 
     def widths(self, rivals: IntArray, claim: Claim) -> FloatArray:
         """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
         rivals = rivals[..., None, :]
-        sums = [_pair_sums(each, rivals) for each in (self.variances, self._squares)]
-        unknown, (variances, squares) = sums[0] > _UNKNOWN, sums
+        pair_sums = [_pair_sums(values, rivals) for values in (self.variances, self._squares)]
+        is_unknown, (variances, squares) = pair_sums[0] > _UNKNOWN_VARIANCE, pair_sums
         if self._products:  # rounding makes no difference known
             variances, squares = (
-                np.maximum(both - 2 * _take_last(each, rivals[..., None, :]), _ROUNDING * both)
-                for both, each in zip(sums, self._products, strict=True)
+                np.maximum(sums - 2 * _take_last(values, rivals[..., None, :]), _ROUNDING * sums)
+                for sums, values in zip(pair_sums, self._products, strict=True)
             )
-        level = np.log(self._tests[claim])[..., None, None, None]
+        log_tests = np.log(self._tests[claim])[..., None, None, None]
         bounds = [
-            (2 * level + _pair_sums(volume, rivals)) * (variances + ridge * squares)
+            (2 * log_tests + _pair_sums(volume, rivals)) * (variances + ridge * squares)
             for ridge, volume in zip(self._ridges, self._volumes, strict=True)
         ]
-        least = np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY))
-        return np.asarray(np.moveaxis(np.where(unknown, np.inf, least), -3, -1))
+        widths = np.sqrt(np.maximum(np.minimum.reduce(bounds), _SMALLEST))
+        return np.asarray(np.moveaxis(np.where(is_unknown, np.inf, widths), -3, -1))
 
     def equal(self, rivals: IntArray) -> BoolArray:
         """Return which rivals (..., J) have the features of an arm, (..., K, J): itself does."""
@@ -124,32 +125,33 @@ class DifferenceWidths:
         return np.asarray(kinds[..., :, None] == _take_last(kinds, rivals)[..., None, :])
 
 
-def _take_last(each: NDArray[Any], indices: IntArray) -> Any:
+def _take_last(values: NDArray[Any], indices: IntArray) -> Any:
     """Return the entries (..., J) at indices (..., J) of numbers (..., K), over leading axes."""
-    lead = np.broadcast_shapes(each.shape[:-1], indices.shape[:-1])
-    each = np.broadcast_to(each, (*lead, each.shape[-1]))
-    return np.take_along_axis(each, np.broadcast_to(indices, (*lead, indices.shape[-1])), axis=-1)
+    batch = np.broadcast_shapes(values.shape[:-1], indices.shape[:-1])
+    values = np.broadcast_to(values, (*batch, values.shape[-1]))
+    indices = np.broadcast_to(indices, (*batch, indices.shape[-1]))
+    return np.take_along_axis(values, indices, axis=-1)
 
 
-def _pair_sums(each: FloatArray, rivals: IntArray) -> FloatArray:
+def _pair_sums(values: FloatArray, rivals: IntArray) -> FloatArray:
     """Return the sums (..., K, J) of numbers (..., K) of all arms and of rivals (..., J)."""
-    return np.asarray(each[..., :, None] + _take_last(each, rivals)[..., None, :])
+    return np.asarray(values[..., :, None] + _take_last(values, rivals)[..., None, :])
 
 
 def _is_one_hot(arms: FloatArray) -> BoolArray:
     """Tell for each learner whether each arm has a feature of its own, and no other."""
-    used = arms != 0
-    return np.asarray((used.sum(-1) == 1).all(-1) & (used.sum(-2) <= 1).all(-1))
+    nonzero = arms != 0
+    return np.asarray((nonzero.sum(-1) == 1).all(-1) & (nonzero.sum(-2) <= 1).all(-1))
 
 
 def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     """Return estimates (..., M, d) and S = V^-1 (..., G, d, d) from the sums, without a prior."""
     V, b, n = posterior.V, posterior.b, posterior.n
-    rows = b[..., None, :, :] if V.shape[-3] == 1 else b[..., :, None, :]
+    targets = b[..., None, :, :] if V.shape[-3] == 1 else b[..., :, None, :]
     diagonal = diagonals(V)
     squares = np.where(diagonal > 0, diagonal, np.maximum(n, 1.0)[..., None])
     W = inverse_root(V, Flat().precisions(squares, n))
-    return ((rows @ np.swapaxes(W, -1, -2)) @ W).reshape(b.shape), covariance(W)
+    return ((targets @ np.swapaxes(W, -1, -2)) @ W).reshape(b.shape), covariance(W)
 
 
 def check_noise(noise: float | Sequence[float], objectives: int) -> FloatArray:
@@ -185,26 +187,26 @@ def classify(
     values: FloatArray, spread: DifferenceWidths, tolerance: FloatArray, *, effective: bool
 ) -> FrontConfidence:
     """Classify arms by values (..., K, M) and tolerance (M,), both in units of the noise."""
-    everyone = np.broadcast_to(np.arange(values.shape[-2]), values.shape[:-1])
-    equal = spread.equal(everyone)
+    rivals = np.broadcast_to(np.arange(values.shape[-2]), values.shape[:-1])
+    equal = spread.equal(rivals)
     leads = values[..., None, :, :] - values[..., :, None, :]  # of rivals, (..., K, J, M)
     if not effective:
-        beaten = (leads > spread.widths(everyone, "off")).all(-1)
-        safe = equal | (leads + spread.widths(everyone, "on") <= tolerance).any(-1)
-        return FrontConfidence(np.asarray(safe.all(-1)), np.asarray(beaten.any(-1)))
-    width = spread.widths(everyone, "mixtures")
+        is_beaten = (leads > spread.widths(rivals, "off")).all(-1)
+        is_safe = equal | (leads + spread.widths(rivals, "on") <= tolerance).any(-1)
+        return FrontConfidence(np.asarray(is_safe.all(-1)), np.asarray(is_beaten.any(-1)))
+    width = spread.widths(rivals, "mixtures")
     finite = np.asarray(np.isfinite(width).all(-1))
     width = np.where(finite[..., None], width, 0.0)
-    far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
-    low = np.where((finite & ~equal)[..., None], leads - width, far)
-    high = np.where(equal[..., None], far, leads + width - tolerance)
-    off = _solve_mixtures(low).lower.reshape(values.shape[:-1]) > 0
-    on = _solve_mixtures(high).upper.reshape(values.shape[:-1]) < 0
+    useless = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
+    lower_leads = np.where((finite & ~equal)[..., None], leads - width, useless)
+    upper_leads = np.where(equal[..., None], useless, leads + width - tolerance)
+    off = _solve_mixtures(lower_leads).lower.reshape(values.shape[:-1]) > 0
+    on = _solve_mixtures(upper_leads).upper.reshape(values.shape[:-1]) < 0
     return FrontConfidence(on & (finite | equal).all(-1), off)
 
 
 def _solve_mixtures(leads: FloatArray) -> _matrix_games.Games:
     """Solve the games of every arm against mixtures of rivals with leads (..., K, J, M)."""
     columns = leads.reshape(-1, *leads.shape[-2:])
-    every = np.arange(len(columns))
-    return _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=every)
+    problems = np.arange(len(columns))
+    return _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=problems)

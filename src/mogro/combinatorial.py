@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
-from mogro.beliefs import Beliefs, unseen_scale
+from mogro.beliefs import Beliefs, scale_unobserved
 from mogro.exploration import UNKNOWN_VARIANCE, Exploration, WeakestDirection, rounding_share
 from mogro.scalarization import Scalarization, is_nonlinear
 
 Oracle = Callable[[FloatArray], ArrayLike]
 
 _EPS = float(np.finfo(np.float64).eps)
-_EQUAL = 1e-9  # numbers of size 1 this close are equal
-_GRID = 2.0**36  # directions are asked for on a grid this fine
-_HUGE = 1e75  # numbers whose squares may be summed
+_TOLERANCE = 1e-9  # numbers of size 1 this close are equal
+_GRID_STEPS = 2.0**36  # in a unit: directions are asked for on a grid
+_LARGEST_NUMBER = 1e75  # numbers whose squares may be summed
 
 
 def check_searchable(
@@ -46,8 +46,8 @@ def call_oracle(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the oracle's action for a direction, checked and copied."""
     answer = floats(maximise(direction.copy()), "maximise(v)", shape=direction.shape)
     action = answer.astype(np.float64)
-    if not np.abs(action).max() < _HUGE:
-        raise ValueError(f"maximise(v): expected values below {_HUGE:g}")
+    if not np.abs(action).max() < _LARGEST_NUMBER:
+        raise ValueError(f"maximise(v): expected values below {_LARGEST_NUMBER:g}")
     return action
 
 
@@ -55,7 +55,7 @@ class ActionSearch:
     """Chooses actions for a policy; remembers directions in which there are none."""
 
     def __init__(self, dim: int) -> None:
-        self._empty: FloatArray = np.zeros((0, dim))  # orthogonal to all actions
+        self._null_basis: FloatArray = np.zeros((0, dim))  # orthogonal to all actions
         self._covered = False  # every direction is known or empty
         self._version = -1  # of the beliefs, then
 
@@ -82,7 +82,7 @@ class ActionSearch:
             sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN_VARIANCE
         else:
             sizes, limit = np.ones(dim), threshold
-        scale = unseen_scale(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
+        scale = scale_unobserved(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
         S = S * (scale[:, None] * scale)
         if observed.version != self._version:  # variances may have grown
             self._version, self._covered = observed.version, False
@@ -90,39 +90,39 @@ class ActionSearch:
             action = self._explore(maximise, S, sizes, limit)
             if action is not None:
                 return action, True
-        drawn = weights()
+        round_weights = weights()
         theta = _draw_theta(beliefs, width, rng) if width else beliefs.theta
-        action = call_oracle(maximise, np.vecmat(drawn, theta))
+        action = call_oracle(maximise, np.vecmat(round_weights, theta))
         # An action in a direction that was empty: look again next time.
-        part = action / sizes
-        inside = np.square(self._empty @ action).sum() > rounding_share(dim) * (part @ part)
-        self._covered = not inside
+        scaled = action / sizes
+        square = np.square(self._null_basis @ action).sum()
+        self._covered = not square > rounding_share(dim) * (scaled @ scaled)
         return action, width > 0
 
     def _explore(
         self, maximise: Oracle, S: FloatArray, sizes: FloatArray, threshold: float
     ) -> FloatArray | None:
         """Return the action that adds most along the least known direction that has actions."""
-        scaled, dim = S * (sizes[:, None] * sizes), len(S)
+        S, dim = S * (sizes[:, None] * sizes), len(S)
         # Actions may have changed: a direction that is known by now is not empty.
-        empty = np.linalg.qr((self._empty * sizes).T)[0].T  # in features of one size
-        empty = empty[np.vecdot(empty @ scaled, empty) * threshold > 1 + _EQUAL]
-        others = np.eye(dim) - empty.T @ empty
-        for direction in _unknown_directions(others @ scaled @ others, threshold):
+        null_basis = np.linalg.qr((self._null_basis * sizes).T)[0].T  # in features of one size
+        null_basis = null_basis[np.vecdot(null_basis @ S, null_basis) * threshold > 1 + _TOLERANCE]
+        projector = np.eye(dim) - null_basis.T @ null_basis
+        for direction in _unknown_directions(projector @ S @ projector, threshold):
             action = _extreme_action(maximise, direction / sizes)
-            part = action / sizes
-            if float(direction @ part) ** 2 > rounding_share(dim) * float(part @ part):
-                self._empty = empty / sizes
+            scaled = action / sizes
+            if float(direction @ scaled) ** 2 > rounding_share(dim) * float(scaled @ scaled):
+                self._null_basis = null_basis / sizes
                 return action
-            empty = np.vstack([empty, direction])
-        self._empty = empty / sizes
+            null_basis = np.vstack([null_basis, direction])
+        self._null_basis = null_basis / sizes
         return None
 
 
 def _draw_theta(beliefs: Beliefs, width: float, rng: Rng) -> FloatArray:
     """Draw estimates (M, d) some standard errors off: no oracle can maximise optimism."""
-    errors = np.vecmat(rng.standard_normal(beliefs.theta.shape), beliefs.observed.W)
-    return np.asarray(beliefs.theta + width * np.sqrt(beliefs.noise)[:, None] * errors)
+    draws = np.vecmat(rng.standard_normal(beliefs.theta.shape), beliefs.observed.W)
+    return np.asarray(beliefs.theta + width * np.sqrt(beliefs.noise)[:, None] * draws)
 
 
 def _extreme_action(maximise: Oracle, direction: FloatArray) -> FloatArray:
@@ -132,10 +132,10 @@ def _extreme_action(maximise: Oracle, direction: FloatArray) -> FloatArray:
     decides ties by position does the same on every machine.
     """
     direction = direction / np.abs(direction).max()
-    rounded = np.round(direction * _GRID) / _GRID + 0.0
-    along, against = call_oracle(maximise, rounded), call_oracle(maximise, -rounded)
-    wider = abs(direction @ against) > (1 + _EQUAL) * abs(direction @ along)
-    return against if wider else along
+    rounded = np.round(direction * _GRID_STEPS) / _GRID_STEPS + 0.0
+    action, opposite = call_oracle(maximise, rounded), call_oracle(maximise, -rounded)
+    is_larger = abs(direction @ opposite) > (1 + _TOLERANCE) * abs(direction @ action)
+    return opposite if is_larger else action
 
 
 def _unknown_directions(S: FloatArray, threshold: float) -> Iterator[FloatArray]:
@@ -144,9 +144,9 @@ def _unknown_directions(S: FloatArray, threshold: float) -> Iterator[FloatArray]
     values, vectors = values[::-1], vectors[:, ::-1]
     rounding = 8 * len(values) * _EPS
     smallest = values[values > rounding * values[0]].min(initial=np.inf)
-    slack = min(max(rounding * values[0] / smallest, _EQUAL), 1e-3)
+    slack = min(max(rounding * values[0] / smallest, _TOLERANCE), 1e-3)
     start = 0
-    while start < len(values) and values[start] * threshold > 1 + _EQUAL:
+    while start < len(values) and values[start] * threshold > 1 + _TOLERANCE:
         end = start + int((values[start:] >= values[start] * (1 - slack)).sum())
         space = vectors[:, start:end]
         yield from _canonical_basis(space @ space.T)
@@ -160,9 +160,9 @@ def _canonical_basis(projector: FloatArray) -> Iterator[FloatArray]:
     """
     remaining = projector
     for _ in range(round(float(np.trace(projector)))):
-        near = np.diagonal(remaining)
-        axis = int((near >= near.max() * (1 - _EQUAL)).argmax())
-        direction = remaining[axis] / np.sqrt(near[axis])
+        diagonal = np.diagonal(remaining)
+        axis = int((diagonal >= diagonal.max() * (1 - _TOLERANCE)).argmax())
+        direction = remaining[axis] / np.sqrt(diagonal[axis])
         direction = remaining @ direction  # once more, for deflation leaves rounding behind
         direction /= np.linalg.norm(direction)
         remaining = remaining - direction[:, None] * direction

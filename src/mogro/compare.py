@@ -82,7 +82,7 @@ def compare(
     True
     """
     _check_policies(policies)
-    kept = None if folder is None else _read_folder(folder)
+    directory = None if folder is None else _read_folder(folder)
     settings: dict[str, Any] = {
         "rounds": rounds,
         "repeats": repeats,
@@ -94,7 +94,9 @@ def compare(
     }
     traces, tasks = {}, {}
     for name, make in policies.items():
-        path = None if kept is None else _trace_path(kept, name, (make, environment, settings))
+        path = None
+        if directory is not None:
+            path = _trace_path(directory, name, (make, environment, settings))
         if path is not None and path.exists():
             traces[name] = Trace.load(path)
         else:
@@ -149,8 +151,8 @@ def _trace_path(folder: Path, name: str, arguments: object) -> Path:
             f"folder: expected policies[{name!r}], environment and measures that can be pickled "
             f"(functions of a module, no lambdas): {error}"
         ) from None
-    plain = "".join(letter if letter.isalnum() else "-" for letter in name)
-    return folder / f"{plain}-{key}.npz"
+    readable_name = "".join(letter if letter.isalnum() else "-" for letter in name)
+    return folder / f"{readable_name}-{key}.npz"
 
 
 def _check_policies(policies: object) -> None:

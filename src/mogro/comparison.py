@@ -124,53 +124,54 @@ class Comparison:
         width
             Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
         """
-        shown = self._read_columns(columns)
+        names = self._read_columns(columns)
         if log not in ("", "x", "y", "xy"):
             raise ValueError(f"log: expected '', 'x', 'y' or 'xy', got {log!r}")
         panels = None if axes is None else np.ravel(np.array(axes, dtype=object))
-        if panels is not None and len(panels) != len(shown):
-            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(panels)}")
+        if panels is not None and len(panels) != len(names):
+            raise ValueError(f"axes: expected {len(names)}, one for each column, got {len(panels)}")
         if panels is not None:
-            for panel, column in zip(panels, shown, strict=True):
+            for panel, column in zip(panels, names, strict=True):
                 self._draw(panel, column, log)
             return panels[0].figure  # type: ignore[no-any-return]
-        across = max(1, min(len(shown), round(width / _PANEL)))
-        rows = -(-len(shown) // across)
+        across = max(1, min(len(names), round(width / _PANEL)))
+        rows = -(-len(names) // across)
         height = 0.5 + 0.75 * width / across * rows
-        drawing, grid = new_figure(rows, across, width=width, height=height)
-        for panel, column in itertools.zip_longest(grid.flat, shown):
+        figure, grid = new_figure(rows, across, width=width, height=height)
+        for panel, column in itertools.zip_longest(grid.flat, names):
             if column is None:
                 panel.set_axis_off()
             else:
                 self._draw(panel, column, log)
-        names = min(len(self.traces), max(1, round(width / 1.75)))
-        lines = grid[0, 0].get_legend_handles_labels()
-        drawing.legend(*lines, loc="outside upper center", ncols=names, frameon=False)
-        return drawing
+        legend_columns = min(len(self.traces), max(1, round(width / 1.75)))
+        handles = grid[0, 0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=legend_columns, frameon=False)
+        return figure
 
     def _read_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        shown = self.columns if columns is None else tuple(columns)
-        wrong = [column for column in shown if column not in self.columns]
-        if wrong or not shown:
-            got = repr(wrong[0]) if wrong else "none"
+        names = self.columns if columns is None else tuple(columns)
+        unknown = [column for column in names if column not in self.columns]
+        if unknown or not names:
+            got = repr(unknown[0]) if unknown else "none"
             raise ValueError(f"columns: expected some of {self.columns}, got {got}")
-        return shown
+        return names
 
     def _draw(self, panel: Axes, column: str, log: str) -> None:
-        many = len(self.traces) > _UNMARKED
-        looks = zip(*map(itertools.cycle, (_COLOURS, _LINES, _MARKERS)), strict=False)
-        for (name, trace), (colour, line, marker) in zip(self.traces.items(), looks, strict=False):
-            x, (middle, low, high) = trace.checkpoints, _band(_sample(trace, column))
+        crowded = len(self.traces) > _UNMARKED
+        styles = zip(*map(itertools.cycle, (_COLOURS, _LINES, _MARKERS)), strict=False)
+        for (name, trace), (colour, line, marker) in zip(self.traces.items(), styles, strict=False):
+            x, (mean, low, high) = trace.checkpoints, _band(_sample(trace, column))
             panel.plot(
                 x,
-                middle,
+                mean,
                 color=colour,
                 linestyle=line,
                 label=name,
-                marker=marker if many else None,
+                marker=marker if crowded else None,
                 markevery=max(1, len(x) // 5),
             )
-            panel.fill_between(x, low, high, color=colour, alpha=0.1 if many else 0.2, linewidth=0)
+            alpha = 0.1 if crowded else 0.2
+            panel.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
         panel.set_xlabel("round")
         panel.set_ylabel(_label(column))
         if "x" in log:
@@ -215,11 +216,11 @@ class Comparison:
             file.write(text.getvalue().encode())
 
     def _long_columns(self) -> dict[str, NDArray[Any]]:
-        parts = [trace.columns() for trace in self.traces.values()]
-        lengths = [len(part["value"]) for part in parts]
-        policies = np.repeat(np.array(list(self.traces)), lengths)
+        tables = [trace.columns() for trace in self.traces.values()]
+        sizes = [len(table["value"]) for table in tables]
+        policies = np.repeat(np.array(list(self.traces)), sizes)
         return {"policy": policies} | {
-            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+            name: np.concatenate([table[name] for table in tables]) for name in tables[0]
         }
 
     def __repr__(self) -> str:
@@ -238,12 +239,12 @@ def _band(sample: FloatArray, *, signed: bool = False) -> tuple[FloatArray, Floa
     mean, low, high = band(sample)
     if sample.shape[1] == 1:
         low = high = np.full_like(mean, np.nan)
-    never_negative = not signed and (sample >= 0).all()
-    return mean, np.maximum(low, 0) if never_negative else low, high
+    is_nonnegative = not signed and (sample >= 0).all()
+    return mean, np.maximum(low, 0) if is_nonnegative else low, high
 
 
 def _final(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
-    return ConfidenceInterval(*(float(part[-1]) for part in numbers))
+    return ConfidenceInterval(*(float(values[-1]) for values in numbers))
 
 
 def _label(column: str) -> str:

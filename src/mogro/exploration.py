@@ -23,12 +23,12 @@ from mogro._algebra import arms_in_turn, largest, smallest
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, check_finite, floats, indices
 from mogro.beliefs import (
-    UNSEEN,
+    UNOBSERVED_DEVIATION,
     Beliefs,
     FrozenPosterior,
     covariance,
+    scale_unobserved,
     take_arms,
-    unseen_scale,
     variances,
 )
 
@@ -342,10 +342,10 @@ def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
     So what is unknown of an arm does not depend on units.
     """
     deviations = np.sqrt(np.add.reduce(W * W, axis=-2))
-    if largest(deviations) <= UNSEEN:
+    if largest(deviations) <= UNOBSERVED_DEVIATION:
         return W
     sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
-    return np.asarray(W * unseen_scale(deviations, sizes)[..., None, :])
+    return np.asarray(W * scale_unobserved(deviations, sizes)[..., None, :])
 
 
 def _resolvable_units(arms: FloatArray, threshold: float) -> FloatArray:

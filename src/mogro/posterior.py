@@ -30,7 +30,7 @@ from mogro._algebra import (
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
-from mogro.priors import UNSEEN, Flat, Learned, Prior
+from mogro.priors import OBSERVED_PRECISION, Flat, Learned, Prior
 
 _FLAT = Flat()
 _BLOCK = 32  # observations that are added to the sums together
@@ -372,12 +372,12 @@ class Posterior:
                 made = np.where(_expand(where, before), made, before)
             setattr(self, name, made)
         self.version += 1
-        self._complete = bool((self._precision > UNSEEN).all())
+        self._complete = bool((self._precision > OBSERVED_PRECISION).all())
 
     def _renew_unfit(self) -> None:
         """Renew where the prior in force has faded beside the sums: no digits are to be lost."""
         wanted = self.prior_precision(diagonals(self.V), self.n)
-        unfit = np.asarray((wanted > self.prior.max_fading * self._precision).any(axis=-1))
+        unfit = np.asarray((wanted > self.prior.renewal_ratio * self._precision).any(axis=-1))
         if unfit.any():
             self.renew(unfit)
 
@@ -410,12 +410,12 @@ class Posterior:
     def _set_new_precisions(self, x: FloatArray) -> None:
         """Give features (*batch, G, d) that are seen for the first time the precision they want."""
         wanted = self.prior_precision(np.square(x), self.n)
-        new = (wanted > UNSEEN) & (self._precision < UNSEEN)
+        new = (wanted > OBSERVED_PRECISION) & (self._precision < OBSERVED_PRECISION)
         if new.any():
             self._precision = np.where(new, wanted, self._precision)
             self._solution = self._solution.copy()  # W has nothing else in their rows and columns
             diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
-            self._complete = bool((self._precision > UNSEEN).all())
+            self._complete = bool((self._precision > OBSERVED_PRECISION).all())
 
     # Copies and files
 

@@ -15,17 +15,17 @@ from mogro._validation import FloatArray, IntArray, floats
 
 # The flat prior, as a share of a feature's mean square: far below one observation, far above
 # rounding. 1e-11 makes some wrong choices in subspaces, 1e-13 cannot be factorised.
-_FLAT = 1e-9
+_FLAT_SHARE = 1e-9
 
 # Mean squares below are zeros. A feature that was never seen has a precision far below any, so
 # that its first value, in whatever unit, is news.
-_TINY = 1e-115
-_NEVER_SEEN = 1e-129
-UNSEEN = 1e-127  # precisions of features never seen are below, those of others above
+_NEGLIGIBLE_SQUARE = 1e-115
+_UNOBSERVED_PRECISION = 1e-129
+OBSERVED_PRECISION = 1e-127  # precisions of features never observed are below it, all others above
 
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+_ROUNDING_SHARE = 8 * float(np.finfo(np.float64).eps)
 
 
 @final
@@ -46,13 +46,14 @@ class Flat:
     array([[1., 2.]])
     """
 
-    max_fading = 4.0  # of its precision beside the sums, before it is made anew
+    renewal_ratio = 4.0  # of the precision that fits the sums to the one in force; then renewed
 
     def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
-        sizes = squares / np.where(n > 0, n, 1.0)[..., None]
-        wanted = np.where(sizes > _TINY, _FLAT * sizes, _NEVER_SEEN)
-        return np.asarray(np.maximum(wanted, _ROUNDING * squares))
+        mean_squares = squares / np.where(n > 0, n, 1.0)[..., None]
+        observed = mean_squares > _NEGLIGIBLE_SQUARE
+        precisions = np.where(observed, _FLAT_SHARE * mean_squares, _UNOBSERVED_PRECISION)
+        return np.asarray(np.maximum(precisions, _ROUNDING_SHARE * squares))
 
     def means(self, objectives: int, dim: int) -> FloatArray:
         """Return the mean of the parameters, (M, d)."""
@@ -82,7 +83,7 @@ class Fixed:
     array([[1.1, 0.5]])
     """
 
-    max_fading = 1.0
+    renewal_ratio = 1.0
     precision: float | Sequence[float] = 1.0
     mean: float | Sequence[float] | Sequence[Sequence[float]] = 0.0
 
@@ -95,14 +96,14 @@ class Fixed:
 
     def precisions(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return Lambda, (..., d), for sums of squares (..., d) of features, of weights (...)."""
-        known = np.asarray(self.precision)
-        if known.ndim and len(known) != squares.shape[-1]:
+        precision = np.asarray(self.precision)
+        if precision.ndim and len(precision) != squares.shape[-1]:
             raise ValueError(
                 f"precision: expected one number for each of {squares.shape[-1]} features, "
-                f"got {len(known)}"
+                f"got {len(precision)}"
             )
         # Beside very large sums a weak prior is one of their rounding.
-        return np.asarray(np.maximum(known, _ROUNDING * squares))
+        return np.asarray(np.maximum(precision, _ROUNDING_SHARE * squares))
 
     def means(self, objectives: int, dim: int) -> FloatArray:
         """Return the mean of the parameters, (M, d)."""
@@ -142,7 +143,7 @@ class Learned:
     True
     """
 
-    max_fading = 1.5
+    renewal_ratio = 1.5
     groups: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
@@ -151,8 +152,8 @@ class Learned:
         groups = np.asarray(self.groups)
         if groups.ndim != 1 or groups.dtype.kind not in "iu" or not len(groups):
             raise ValueError(f"groups: expected a whole number for each feature, got {groups!r}")
-        wanted = set(range(int(groups.max()) + 1))
-        if not wanted or set(groups.tolist()) - {-1} != wanted:
+        numbers = set(range(int(groups.max()) + 1))
+        if not numbers or set(groups.tolist()) - {-1} != numbers:
             raise ValueError(f"groups: expected numbers from 0, none left out, got {self.groups!r}")
         object.__setattr__(self, "groups", tuple(groups.tolist()))
 

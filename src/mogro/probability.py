@@ -25,12 +25,12 @@ from mogro.scalarization import (
 )
 from mogro.selection import Selection, is_front
 
-_WORK = 2.1e7  # products of drawn weights and values
-_DRAWS = (512, 1 << 14)  # weights that are drawn from scalarisations of users, fewest and most
-_BLOCK = 1 << 16  # scores of theirs at a time
-_STRONG = 32  # arms that others are compared with beforehand
-_ROUGH = 0.5  # concentration below which weights are likely to be as small as rounding
-_CORNER = 2.0 ** np.arange(-66, -38)  # weights at which a small one begins to matter
+# Weights that are drawn from scalarisations of users: fewest and most, and products with values.
+_DRAW_LIMITS, _MAX_PRODUCTS = (512, 1 << 14), 2.1e7
+_BLOCK_SCORES = 1 << 16  # scores of these at a time
+_STRONG_ARMS = 32  # that others are compared with beforehand
+_SMALL_CONCENTRATION = 0.5  # below it, weights are likely to be as small as rounding
+_SMALL_WEIGHTS = 2.0 ** np.arange(-66, -38)  # at which a small one begins to matter
 
 
 class Probabilities(NamedTuple):
@@ -76,7 +76,7 @@ def selection_probabilities(
     array([0.25, 0.25, 0.5 ])
     """
     points = floats(values, "values", shape=("K", "M")).astype(np.float64)
-    turn = count(step, "step", minimum=0)
+    step = count(step, "step", minimum=0)
     if is_front(selection):
         members = selection.members(points)
         return exact_probabilities(members / members.sum())
@@ -84,12 +84,11 @@ def selection_probabilities(
         case RandomWeights() | RandomChebyshev() | RandomHypervolume():
             return _by_random_weights(points, selection, rng, chosen)
         case FixedWeights() | RoundRobin():
-            weights = selection.weights(points.shape[1], step=turn, batch=(), rng=rng)
-            sizes = np.abs(points[(points @ weights).argmax()])
-            return exact_probabilities(
-                count_wins(Scores(points, 0.0, 1.0, sizes), weights[None]).won[0]
-            )
-    return _by_drawn_weights(points, selection, turn, rng, chosen)  # type: ignore[arg-type]  # no front
+            weights = selection.weights(points.shape[1], step=step, batch=(), rng=rng)
+            magnitudes = np.abs(points[(points @ weights).argmax()])
+            scores = Scores(points, 0.0, 1.0, magnitudes)
+            return exact_probabilities(count_wins(scores, weights[None]).counts[0])
+    return _by_drawn_weights(points, selection, step, rng, chosen)  # type: ignore[arg-type]  # no front
 
 
 def exact_probabilities(values: FloatArray) -> Probabilities:
@@ -120,42 +119,49 @@ def _by_random_weights(
 ) -> Probabilities:
     """Return probabilities for the random weights of mogro."""
     arms, objectives = values.shape
-    some: BoolArray = np.ones(objectives, dtype=np.bool_)
+    valued: BoolArray = np.ones(objectives, dtype=np.bool_)
+    min_factor, sum_factor = 1.0, 0.0
     if isinstance(selection, RandomHypervolume):
-        law, minimum, total = WeightDistribution((0.5,) * objectives, -0.5), 1.0, 0.0
+        distribution = WeightDistribution((0.5,) * objectives, -0.5)
     elif isinstance(selection, RandomChebyshev):
-        law = WeightDistribution(RandomWeights(selection.concentration).dirichlet(objectives), 1.0)
-        minimum, total = 1.0, selection.rho
+        weights = RandomWeights(selection.concentration)
+        distribution = WeightDistribution(weights.dirichlet(objectives), 1.0)
+        sum_factor = selection.rho
     else:
         # An objective without values, because it has no observations yet, decides nothing.
-        some = np.asarray(values.any(axis=0)) if values.any() else some
-        concentration = np.array(selection.dirichlet(objectives))[some]
-        law, minimum, total = WeightDistribution(tuple(concentration.tolist()), 1.0), 0.0, 1.0
-    above, sizes = values[:, some], np.abs(values[:, some])
-    if minimum:
+        valued = np.asarray(values.any(axis=0)) if values.any() else valued
+        concentration = np.array(selection.dirichlet(objectives))[valued]
+        distribution = WeightDistribution(tuple(concentration.tolist()), 1.0)
+        min_factor, sum_factor = 0.0, 1.0
+    shifted, magnitudes = values[:, valued], np.abs(values[:, valued])
+    if min_factor:
         point = reference_point(values, selection.reference).ravel()  # type: ignore[union-attr]
-        above, sizes = values - point, np.maximum(sizes, np.abs(point))
+        shifted, magnitudes = values - point, np.maximum(magnitudes, np.abs(point))
     if isinstance(selection, RandomHypervolume):
-        above = np.maximum(above, 0)
-        if not above.all(axis=1).any():  # all scores are 0
+        shifted = np.maximum(shifted, 0)
+        if not shifted.all(axis=1).any():  # all scores are 0
             return exact_probabilities(np.full(arms, 1 / arms))
-    sizes = sizes[_undominated(above)].max(axis=0)
-    snapped = equal_up_to_rounding(above, SLACK / 2 * sizes)
-    rows = _undominated(snapped)
-    kinds, kind, copies = _distinct_rows(snapped[rows])
-    scores = Scores(kinds, minimum, total, sizes)
+    largest = magnitudes[_undominated(shifted)].max(axis=0)
+    shifted = merge_within_errors(shifted, SLACK / 2 * largest)
+    rows = _undominated(shifted)
+    kinds, inverse, copies = np.unique(
+        shifted[rows], axis=0, return_inverse=True, return_counts=True
+    )
+    inverse = inverse.ravel()
+    scores = Scores(kinds, min_factor, sum_factor, largest)
     if len(kinds) == 1:
-        won = exact_probabilities(np.ones(1))
+        of_kinds = exact_probabilities(np.ones(1))
     elif kinds.shape[1] == 1:
-        won = exact_probabilities(count_wins(scores, np.ones((1, 1))).won[0])
+        of_kinds = exact_probabilities(count_wins(scores, np.ones((1, 1))).counts[0])
     elif kinds.shape[1] == 2:
-        won = exact_probabilities(_by_intervals(scores, law))
+        of_kinds = exact_probabilities(_by_intervals(scores, distribution))
     else:
-        index = kind[rows == chosen]
-        won = Probabilities(*estimate(scores, law, rng, int(index[0]) if index.size else None))
-    whole = np.zeros((2, arms))
-    whole[:, rows] = (np.array(won) / copies)[:, kind]
-    return Probabilities(*whole)
+        index = inverse[rows == chosen]
+        chosen_kind = int(index[0]) if index.size else None
+        of_kinds = Probabilities(*estimate(scores, distribution, rng, chosen_kind))
+    result = np.zeros((2, arms))
+    result[:, rows] = (np.array(of_kinds) / copies)[:, inverse]
+    return Probabilities(*result)
 
 
 def _undominated(values: FloatArray) -> IntArray:
@@ -164,13 +170,13 @@ def _undominated(values: FloatArray) -> IntArray:
     total = ((values - low) / np.where(span > 0, span, 1)).sum(axis=1)
     columns = np.ascontiguousarray(values.T)
     beaten = np.zeros(len(values), dtype=np.bool_)
-    for arm in np.argsort(-total, kind="stable")[:_STRONG]:
+    for arm in np.argsort(-total, kind="stable")[:_STRONG_ARMS]:
         beaten |= (columns < columns[:, arm, None]).all(axis=0)
     return np.flatnonzero(~beaten)
 
 
-def equal_up_to_rounding(values: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return values (K, M) in which all that errors, (K, M) or (M,), may have set apart is equal.
+def merge_within_errors(values: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return values (K, M), equal where they differ by no more than errors, (K, M) or (M,).
 
     Each becomes the largest of those that it may equal.
     """
@@ -179,15 +185,9 @@ def equal_up_to_rounding(values: FloatArray, errors: FloatArray) -> FloatArray:
     for m, (value, error) in enumerate(columns):
         low = value - error
         order = low.argsort()
-        reach = np.searchsorted(low[order], value + error, side="right") - 1
-        merged[:, m] = np.maximum.accumulate(value[order])[reach]
+        last = np.searchsorted(low[order], value + error, side="right") - 1
+        merged[:, m] = np.maximum.accumulate(value[order])[last]
     return merged
-
-
-def _distinct_rows(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return different rows of values (K, M), which of them each is, and how often it is there."""
-    kinds, kind, copies = np.unique(values, axis=0, return_inverse=True, return_counts=True)
-    return kinds, kind.ravel(), copies
 
 
 def _by_drawn_weights(
@@ -199,72 +199,74 @@ def _by_drawn_weights(
 ) -> Probabilities:
     """Return estimates for a scalarisation that is not mogro's, by draws of its own."""
     arms, objectives = values.shape
-    draws = int(np.clip(_WORK // values.size, *_DRAWS))
-    drawn = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
-    weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
+    draws = int(np.clip(_MAX_PRODUCTS // values.size, *_DRAW_LIMITS))
+    weights = selection.weights(objectives, step=step, batch=(draws,), rng=rng)
+    weights = floats(weights, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
-    sizes, won = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
-    block = max(1, _BLOCK // values.size)
-    for start in range(0, draws, block):
-        some = weights[start : start + block]
+    magnitudes, counts = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
+    for block in np.split(
+        weights, range(step := max(1, _BLOCK_SCORES // values.size), draws, step)
+    ):
         if is_nonlinear(selection):
-            table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some)
+            table = selection.score(np.broadcast_to(values, (len(block), *values.shape)), block)
         else:
-            table = some @ values.T
-        table = floats(table, "scores", shape=(len(some), arms))
+            table = block @ values.T
+        table = floats(table, "scores", shape=(len(block), arms))
         top = table.max(axis=1, keepdims=True)
-        size = np.abs(top) if is_nonlinear(selection) else (np.abs(some) @ sizes)[:, None]
+        size = np.abs(top) if is_nonlinear(selection) else (np.abs(block) @ magnitudes)[:, None]
         tied = table >= top - SLACK * size
-        won += (1 / np.count_nonzero(tied, axis=1)) @ tied
-    return counted_probabilities(won, draws, chosen)
+        counts += (1 / np.count_nonzero(tied, axis=1)) @ tied
+    return counted_probabilities(counts, draws, chosen)
 
 
-def _by_intervals(scores: Scores, law: WeightDistribution) -> FloatArray:
+def _by_intervals(scores: Scores, distribution: WeightDistribution) -> FloatArray:
     """Return the probabilities (K,) of arms with two objectives, exactly."""
     edges = np.empty((0, 2))
-    if scores.minimum:  # an arm's score has a kink where both terms are equal
+    if scores.min_factor:  # an arm's score has a kink where both terms are equal
         kinks = np.abs(scores.values[np.prod(scores.values, axis=1) > 0, ::-1])
         edges = kinks / kinks.sum(axis=1, keepdims=True)
-    if min(law.concentration) < _ROUGH:
-        near = np.stack([_CORNER, 1 - _CORNER], axis=1)
-        edges = np.concatenate([edges, near, near[:, ::-1]])
-    ends = _pieces(scores, edges)
-    below, above = _below(law, ends)
-    sizes = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
-    return np.asarray(count_wins(scores, (ends[1:] + ends[:-1]) / 2, sizes=sizes).won[0])
+    if min(distribution.concentration) < _SMALL_CONCENTRATION:
+        corner = np.stack([_SMALL_WEIGHTS, 1 - _SMALL_WEIGHTS], axis=1)
+        edges = np.concatenate([edges, corner, corner[:, ::-1]])
+    ends = _interval_ends(scores, edges)
+    below, above = _tail_probabilities(distribution, ends)
+    masses = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
+    return np.asarray(count_wins(scores, (ends[1:] + ends[:-1]) / 2, masses=masses).counts[0])
 
 
-def _below(law: WeightDistribution, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _tail_probabilities(
+    distribution: WeightDistribution, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return P(w_1 / w_2 < ratio) and P(w_1 / w_2 > ratio) for the ratios of weights (n, 2)."""
     from scipy.special import betainc
 
-    a, b = law.concentration
-    plain = weights if law.power > 0 else weights[:, ::-1]
-    first, second = (plain ** (1 / abs(law.power))).T
+    (a, b), power = distribution.concentration, distribution.power
+    first, second = ((weights if power > 0 else weights[:, ::-1]) ** (1 / abs(power))).T
     total = first + second
     low, high = betainc(a, b, first / total), betainc(b, a, second / total)
-    return (low, high) if law.power > 0 else (high, low)
+    return (low, high) if power > 0 else (high, low)
 
 
-def _pieces(scores: Scores, edges: FloatArray) -> FloatArray:
+def _interval_ends(scores: Scores, edges: FloatArray) -> FloatArray:
     """Return rising weights (n, 2), from (0, 1) to (1, 0), between which one arm is best.
 
-    ``edges`` (k, 2) are weights at which pieces have to end. Scores are linear between kinks, and
-    their maximum is convex there: if one arm is best at both ends it is best throughout. If not,
-    the piece is cut where the lines of the two arms cross, until they cross at its end.
+    ``edges`` (k, 2) are weights at which intervals have to end. Scores are linear between kinks,
+    and their maximum is convex there: if one arm is best at both ends it is best throughout. If
+    not, the interval is divided where the lines of the two arms cross, until they cross at its end.
     """
     edges = np.append(edges, [[0.0, 1.0], [1.0, 0.0]], axis=0)
     edges = edges[np.lexsort((-edges[:, 1], edges[:, 0]))]
     best = scores.best(edges)
     while True:
-        low, high, first, last = edges[:-1], edges[1:], best[:-1], best[1:]
-        before = scores.lead(first, last, low)
-        after = scores.lead(last, first, high)
-        share = (before / np.where(cut := (before > 0) & (after > 0), before + after, 1))[:, None]
+        low, high, best_low, best_high = edges[:-1], edges[1:], best[:-1], best[1:]
+        lead_low = scores.lead(best_low, best_high, low)
+        lead_high = scores.lead(best_high, best_low, high)
+        divide = (lead_low > 0) & (lead_high > 0)
+        share = (lead_low / np.where(divide, lead_low + lead_high, 1))[:, None]
         middle = low * (1 - share) + high * share
-        cut &= (middle != low).any(axis=1) & (middle != high).any(axis=1)
-        if not cut.any():
+        divide &= (middle != low).any(axis=1) & (middle != high).any(axis=1)
+        if not divide.any():
             return edges
-        place, middle = np.flatnonzero(cut) + 1, middle[cut]
-        edges = np.insert(edges, place, middle, axis=0)
-        best = np.insert(best, place, scores.best(middle))
+        positions, middle = np.flatnonzero(divide) + 1, middle[divide]
+        edges = np.insert(edges, positions, middle, axis=0)
+        best = np.insert(best, positions, scores.best(middle))

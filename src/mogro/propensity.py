@@ -13,8 +13,8 @@ from mogro.exploration import ExplorationContext, arms_to_explore
 from mogro.probability import (
     Probabilities,
     counted_probabilities,
-    equal_up_to_rounding,
     exact_probabilities,
+    merge_within_errors,
     selection_probabilities,
 )
 from mogro.scalarization import FixedWeights, RoundRobin
@@ -28,7 +28,7 @@ from mogro.valuation import (
 )
 
 _CHOICES = 1024  # whole choices, where probabilities can only be counted
-_DRAWN = 2**18  # features of arms that are drawn at once then
+_FEATURES_AT_ONCE = 2**18  # features of arms that are drawn at once then
 
 
 def probabilities(
@@ -52,22 +52,24 @@ def probabilities(
     offered = floats(arm_features(arms), "features", shape=(..., "K", "d"))
     batch, shape = beliefs.batch, offered.shape[-2:]
     exploring = [] if explore is None else explore.learners.tolist()
-    share = 1 - (1 - epsilon) * (1 - policy.epsilon)
-    everywhere = np.broadcast_to(offered, (*batch, *shape)).reshape(-1, *shape)
-    parts = []
-    for learner, features in enumerate(everywhere):
-        source = part_of(rng, np.array([learner])) if batch else rng
-        if share == 1:
-            part = exact_probabilities(np.full(shape[0], 1 / shape[0]))
+    uniform_share = 1 - (1 - epsilon) * (1 - policy.epsilon)
+    arms_by_learner = np.broadcast_to(offered, (*batch, *shape)).reshape(-1, *shape)
+    answers = []
+    for learner, features in enumerate(arms_by_learner):
+        learner_rng = part_of(rng, np.array([learner])) if batch else rng
+        if uniform_share == 1:
+            answer = exact_probabilities(np.full(shape[0], 1 / shape[0]))
         elif explore is not None and learner in exploring:
             index = np.array([exploring.index(learner)])
-            part = _when_exploring(policy, explore.subset(index), source, chosen)
+            answer = _when_exploring(policy, explore.subset(index), learner_rng, chosen)
         else:
-            learned = beliefs.take(np.array([learner]))
+            learner_beliefs = beliefs.take(np.array([learner]))
             how = selection or policy.selection
-            part = _when_exploiting(policy, features, learned, step, source, how, prices, chosen)
-        parts.append(_mix_with_uniform(part, share))
-    columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
+            answer = _when_exploiting(
+                policy, features, learner_beliefs, step, learner_rng, how, prices, chosen
+            )
+        answers.append(_mix_with_uniform(answer, uniform_share))
+    columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*answers, strict=True))
     return Probabilities(*columns)
 
 
@@ -95,12 +97,12 @@ def probabilities_of_values(
         values = values[rows]
     else:
         rows = distinct(arms, rows)
-        values, selection = _without_rounding(values[rows], arms[rows], theta, selection, step)
+        values, selection = _merge_rounding(values[rows], arms[rows], theta, selection, step)
         index = np.flatnonzero(rows == chosen)
         chosen = int(index[0]) if index.size else None
-    whole = np.zeros((2, len(arms)))
-    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng, chosen=chosen)
-    return _mix_with_uniform(Probabilities(*whole), epsilon)
+    result = np.zeros((2, len(arms)))
+    result[:, rows] = selection_probabilities(values, selection, step=step, rng=rng, chosen=chosen)
+    return _mix_with_uniform(Probabilities(*result), epsilon)
 
 
 def estimation_rng(rng: Rng) -> np.random.Generator:
@@ -108,10 +110,10 @@ def estimation_rng(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
 
 
-def _mix_with_uniform(part: Probabilities, share: float) -> Probabilities:
+def _mix_with_uniform(answer: Probabilities, share: float) -> Probabilities:
     """Return probabilities with a share of uniform draws."""
     return Probabilities(
-        share / len(part.values) + (1 - share) * part.values, (1 - share) * part.errors
+        share / len(answer.values) + (1 - share) * answer.values, (1 - share) * answer.errors
     )
 
 
@@ -120,12 +122,12 @@ def _when_exploring(
 ) -> Probabilities:
     """Return the probabilities of the arms of one learner that explores."""
     assert policy.exploration is not None
-    tell = getattr(policy.exploration, "probabilities", None)
-    if tell is not None:
-        return exact_probabilities(np.asarray(tell(explore)[0]))
-    drawn = [arms_to_explore(policy.exploration, explore, rng=rng)[0] for _ in range(_CHOICES)]
+    probabilities = getattr(policy.exploration, "probabilities", None)
+    if probabilities is not None:
+        return exact_probabilities(np.asarray(probabilities(explore)[0]))
+    choices = [arms_to_explore(policy.exploration, explore, rng=rng)[0] for _ in range(_CHOICES)]
     return counted_probabilities(
-        np.bincount(drawn, minlength=explore.arms.shape[-2]), _CHOICES, chosen
+        np.bincount(choices, minlength=explore.arms.shape[-2]), _CHOICES, chosen
     )
 
 
@@ -140,28 +142,28 @@ def _when_exploiting(
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
-    count = len(arms)
-    source = estimation_rng(rng)
-    before = source.bit_generator.state
+    number = len(arms)
+    generator = estimation_rng(rng)
+    state = generator.bit_generator.state
     optimism = optimism_in_round(policy, beliefs, step, selection, prices)
-    values = values_in_round(policy, arms[None], beliefs, source, optimism, prices)
-    values = values.reshape(count, -1)
-    if source.bit_generator.state != before:  # values that are random themselves
-        drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)
-        return counted_probabilities(np.bincount(drawn, minlength=count), len(drawn), chosen)
+    values = values_in_round(policy, arms[None], beliefs, generator, optimism, prices)
+    values = values.reshape(number, -1)
+    if generator.bit_generator.state != state:  # values that are random themselves
+        choices = _repeated_choices(policy, arms, beliefs, step, generator, selection, prices)
+        return counted_probabilities(np.bincount(choices, minlength=number), len(choices), chosen)
     return probabilities_of_values(
         values,
         arms,
         beliefs.theta[0],
         step=step,
-        rng=source,
+        rng=generator,
         selection=selection,
         prices=None if prices is None else prices.weights,
         chosen=chosen,
     )
 
 
-def _without_rounding(
+def _merge_rounding(
     values: FloatArray, arms: FloatArray, theta: FloatArray, selection: Selection, step: int
 ) -> tuple[FloatArray, Selection]:
     """Return values (K, M) in which all that rounding may have set apart is equal.
@@ -175,10 +177,10 @@ def _without_rounding(
         values, theta = values @ weights[:, None], weights[None] @ theta
         selection = FixedWeights([1.0])
     sizes = np.abs(arms) @ np.abs(theta).T + np.abs(values)
-    return equal_up_to_rounding(values, 2 * rounding(arms.shape[-1]) * sizes), selection
+    return merge_within_errors(values, 2 * rounding(arms.shape[-1]) * sizes), selection
 
 
-def _drawn_choices(
+def _repeated_choices(
     policy: ChoiceRule,
     arms: FloatArray,
     beliefs: Beliefs,
@@ -188,8 +190,8 @@ def _drawn_choices(
     prices: Prices | None,
 ) -> IntArray:
     """Return the arms of many selections of one learner, drawn as a batch of equal learners."""
-    drawn = []
-    at_once = max(1, _DRAWN // arms.size)
+    choices = []
+    at_once = max(1, _FEATURES_AT_ONCE // arms.size)
     for start in range(0, _CHOICES, at_once):
         copies = beliefs.take(np.zeros(min(at_once, _CHOICES - start), dtype=np.int64))
         choice = choose(
@@ -202,5 +204,5 @@ def _drawn_choices(
             selection=selection,
             prices=prices,
         )
-        drawn.append(choice.arm[~choice.uniform])
-    return np.concatenate(drawn)
+        choices.append(choice.arm[~choice.uniform])
+    return np.concatenate(choices)

@@ -51,16 +51,17 @@ def check_scalarization(scalarization: object, name: str, *, objectives: int) ->
     """Refuse a scalarisation that does not fit the number of objectives, by asking it once."""
     if isinstance(scalarization, type) or not callable(getattr(scalarization, "weights", None)):
         raise ValueError(f"{name}: expected an object with a method weights, got {scalarization!r}")
-    known: Scalarization = scalarization  # type: ignore[assignment]
+    scheme: Scalarization = scalarization  # type: ignore[assignment]
     rng = np.random.default_rng(0)
-    weights = floats(known.weights(objectives, step=0, batch=(), rng=rng), "weights", shape=("M",))
+    example = scheme.weights(objectives, step=0, batch=(), rng=rng)
+    weights = floats(example, "weights", shape=("M",))
     if weights.shape != (objectives,):
         raise ValueError(
             f"{name}: expected weights for {objectives} objectives, got {weights.size} of them"
         )
-    if is_nonlinear(known):
+    if is_nonlinear(scheme):
         values = np.arange(2.0 * objectives).reshape(2, objectives)
-        floats(known.score(values, weights), "score", shape=(2,))
+        floats(scheme.score(values, weights), "score", shape=(2,))
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,13 @@ class RandomWeights:
 
     def __post_init__(self) -> None:
         if np.ndim(self.concentration) == 0:
-            given = real(self.concentration, "concentration", above=0)
-            object.__setattr__(self, "concentration", given)
+            number = real(self.concentration, "concentration", above=0)
+            object.__setattr__(self, "concentration", number)
             return
-        many = floats(self.concentration, "concentration", shape=("M",))
-        if (many <= 0).any():
+        numbers = floats(self.concentration, "concentration", shape=("M",))
+        if (numbers <= 0).any():
             raise ValueError(f"concentration: expected numbers > 0, got {self.concentration!r}")
-        object.__setattr__(self, "concentration", tuple(many.tolist()))
+        object.__setattr__(self, "concentration", tuple(numbers.tolist()))
 
     def weights(
         self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
@@ -99,8 +100,8 @@ class RandomWeights:
         if self.concentration == 1.0:  # the usual case, several times faster for one learner
             if not batch:
                 draws: FloatArray = rng.standard_exponential((objectives,))
-                few = objectives < _PAIRWISE
-                draws /= reduce(add, draws.tolist()) if few else np.add.reduce(draws)
+                sum_in_turn = objectives < _PAIRWISE
+                draws /= reduce(add, draws.tolist()) if sum_in_turn else np.add.reduce(draws)
                 return draws
             draws = rng.standard_exponential((*batch, objectives))
             draws /= np.add.reduce(draws, axis=-1, keepdims=True)
@@ -111,24 +112,24 @@ class RandomWeights:
         # NumPy would round small weights to zero. A Gamma number with parameter a is one with
         # a + 1, times the power 1 / a of a uniform number. All logarithms are shrunk alike, for
         # the least concentration may be any number.
-        least = min(concentration)
-        logs = np.log1p(-rng.random((*batch, objectives))) * np.divide(least, concentration)
-        logs += least * np.log(rng.dirichlet(np.add(concentration, 1), batch))
+        smallest = min(concentration)
+        logs = np.log1p(-rng.random((*batch, objectives))) * np.divide(smallest, concentration)
+        logs += smallest * np.log(rng.dirichlet(np.add(concentration, 1), batch))
         with np.errstate(over="ignore"):
-            draws = np.exp((logs - logs.max(axis=-1, keepdims=True)) / least)
+            draws = np.exp((logs - logs.max(axis=-1, keepdims=True)) / smallest)
         return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
 
     def dirichlet(self, objectives: int) -> tuple[float, ...]:
         """Return the parameters of the Dirichlet distribution, one for each objective."""
         if isinstance(self.concentration, float):
             return (self.concentration,) * objectives
-        given = tuple(self.concentration)
-        if len(given) != objectives:
+        numbers = tuple(self.concentration)
+        if len(numbers) != objectives:
             raise ValueError(
                 f"concentration: expected one number for each of {objectives} objectives, "
-                f"got {len(given)}"
+                f"got {len(numbers)}"
             )
-        return given
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -271,10 +272,10 @@ def _point(reference: Sequence[float] | None) -> tuple[float, ...] | None:
     return tuple(floats(reference, "reference", shape=("M",)).tolist())
 
 
-def reference_point(values: FloatArray, given: Sequence[float] | None) -> FloatArray:
+def reference_point(values: FloatArray, reference: Sequence[float] | None) -> FloatArray:
     """Return the point z, (M,) or (..., 1, M), strictly below the estimates by default."""
-    if given is not None:
-        return floats(given, "reference", shape=(values.shape[-1],))
+    if reference is not None:
+        return floats(reference, "reference", shape=(values.shape[-1],))
     lowest = values.min(axis=-2, keepdims=True)
     spread = values.max(axis=-2, keepdims=True) - lowest
     return np.asarray(lowest - np.where(spread > 0, 0.1 * spread, 1.0))

@@ -31,7 +31,7 @@ class Here(Executor):
 @dataclass(frozen=True)
 class Square:
     number: int
-    alone: bool = False
+    exclusive: bool = False
 
     @property
     def cost(self) -> float:
@@ -43,7 +43,7 @@ class Square:
         return {"square": np.array(self.number**2)}
 
 
-TASKS = [Square(n, alone=n % 3 == 0) for n in range(8)]
+TASKS = [Square(n, exclusive=n % 3 == 0) for n in range(8)]
 
 
 def test_finished_tasks_are_not_done_again(tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ def test_processes_give_what_this_one_gives() -> None:
     here = run_tasks(TASKS, executor=Here())
     assert there.keys() == here.keys()
     assert all(np.array_equal(there[p]["square"], here[p]["square"]) for p in TASKS)
-    assert key(Square(3)) != key(Square(4)) != key(Square(4, alone=True))
+    assert key(Square(3)) != key(Square(4)) != key(Square(4, exclusive=True))

@@ -96,7 +96,7 @@ def test_figures_share_work() -> None:
     names = {figure.name: figure for figure in FIGURES}
     both = all_tasks([names["main"], names["fixed"]], Scale())
     alone = all_tasks([names["fixed"]], Scale())
-    assert sum(not task.alone for task in both) == len(alone)
+    assert sum(not task.exclusive for task in both) == len(alone)
 
 
 def command(*arguments: str) -> list[str]:

@@ -68,8 +68,8 @@ class GiniOGDE(ArmPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "delta", real(share(self.delta, "delta"), "delta", above=0))
-        given = 0.5 ** np.arange(self.objectives) if self.weights is None else self.weights
-        weights = floats(given, "weights", shape=(self.objectives,))
+        coefficients = 0.5 ** np.arange(self.objectives) if self.weights is None else self.weights
+        weights = floats(coefficients, "weights", shape=(self.objectives,))
         if (weights < 0).any() or (np.diff(weights) > 0).any():
             raise ValueError(f"weights: expected numbers >= 0, not rising, got {self.weights!r}")
         object.__setattr__(self, "weights", tuple(weights.tolist()))
@@ -88,9 +88,9 @@ class GiniOGDE(ArmPolicy):
         got = np.vecdot(np.swapaxes(means, -1, -2), learned.mixture[..., None, :])
         ranks = got.argsort(axis=-1, kind="stable").argsort(axis=-1, kind="stable")
         gradient = np.matvec(means, np.array(self.weights)[ranks])
-        moved = _projected(learned.mixture + rate * gradient, np.minimum(1, rate))
-        known = (learned.pulls > 0).all(axis=-1, keepdims=True)
-        learned.mixture = np.where(known, moved, learned.mixture)
+        mixture = _projected(learned.mixture + rate * gradient, np.minimum(1, rate))
+        all_pulled = (learned.pulls > 0).all(axis=-1, keepdims=True)
+        learned.mixture = np.where(all_pulled, mixture, learned.mixture)
 
     def _step(self, arms: int) -> float:
         """Return the first step, which falls like the root of the rounds."""
@@ -104,9 +104,9 @@ class GiniOGDE(ArmPolicy):
 
     def _pick(self, rng: Rng) -> IntArray:
         draw = rng.random((*self.batch, 1))
-        drawn = (self.learned.mixture.cumsum(axis=-1) <= draw).sum(axis=-1)
+        arm = (self.learned.mixture.cumsum(axis=-1) <= draw).sum(axis=-1)
         last = self.learned.pulls.shape[-1] - 1
-        return self.learned.unpulled_first(np.minimum(drawn, last))  # type: ignore[no-any-return]
+        return self.learned.unpulled_first(np.minimum(arm, last))  # type: ignore[no-any-return]
 
 
 def _projected(points: FloatArray, explored: FloatArray) -> FloatArray:
@@ -115,6 +115,6 @@ def _projected(points: FloatArray, explored: FloatArray) -> FloatArray:
     least, total = explored / arms, 1 - explored
     falling = -np.sort(-(points - least), axis=-1)
     excess = (falling.cumsum(axis=-1) - total) / np.arange(1, arms + 1)
-    kept = np.maximum((falling > excess).sum(axis=-1, keepdims=True), 1)
-    level = np.take_along_axis(excess, kept - 1, axis=-1)
+    support_size = np.maximum((falling > excess).sum(axis=-1, keepdims=True), 1)
+    level = np.take_along_axis(excess, support_size - 1, axis=-1)
     return np.asarray(np.maximum(points - least - level, 0) + least)

@@ -132,14 +132,14 @@ def _in_ball(theta: FloatArray, metric: FloatArray, radius: float) -> FloatArray
         return theta
     values, vectors = np.linalg.eigh(metric[outside[:-1]])
     values = np.maximum(values, np.finfo(np.float64).tiny)
-    whole = values * np.matvec(np.swapaxes(vectors, -1, -2), theta[outside])
-    c = np.zeros((*whole.shape[:-1], 1))
+    coordinates = values * np.matvec(np.swapaxes(vectors, -1, -2), theta[outside])
+    c = np.zeros((*coordinates.shape[:-1], 1))
     for _ in range(_STEPS):  # of Newton, for one over the length: c rises, never too far
-        parts = whole / (values + c)
+        parts = coordinates / (values + c)
         lengths = np.sqrt(np.vecdot(parts, parts))[..., None]
         slope = np.vecdot(parts, parts / (values + c))[..., None]
         c = c + np.maximum(lengths / radius - 1, 0) * lengths**2 / slope
-    parts = whole / (values + c)
+    parts = coordinates / (values + c)
     parts *= np.minimum(radius / np.sqrt(np.vecdot(parts, parts))[..., None], 1)
     nearest = theta.copy()
     nearest[outside] = np.matvec(vectors, parts)

@@ -92,10 +92,10 @@ class ArmPolicy(OwnLearner, ABC):
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose one of the K arms; their features decide nothing."""
         arms = np.shape(features)[-2] if np.ndim(features) > 1 else 0
-        known = self.learned.pulls.shape[-1]
-        if known not in (0, arms):
+        arms_seen = self.learned.pulls.shape[-1]
+        if arms_seen not in (0, arms):
             raise ValueError(
-                f"features: expected the {known} arms of the rounds before, "
+                f"features: expected the {arms_seen} arms of the rounds before, "
                 f"got shape {np.shape(features)}"
             )
         return super().select(features, rng=rng)

@@ -54,6 +54,6 @@ class ParetoThompsonSampling(ArmPolicy):
     def _pick(self, rng: Rng) -> IntArray:
         from scipy.special import betaincinv
 
-        won, pulls = self.learned.sums, self.learned.pulls[..., None]
-        draws = betaincinv(1 + won, 1 + pulls - won, rng.random(won.shape))
+        sums, pulls = self.learned.sums, self.learned.pulls[..., None]
+        draws = betaincinv(1 + sums, 1 + pulls - sums, rng.random(sums.shape))
         return random_member(draws, rng=rng)

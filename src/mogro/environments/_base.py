@@ -44,15 +44,15 @@ class World:
 
     def __reduce__(self) -> tuple[object, ...]:
         world: Any = self
-        arguments = {part.name: getattr(self, part.name) for part in fields(world) if part.init}
+        arguments = {field.name: getattr(self, field.name) for field in fields(world) if field.init}
         return partial(type(self), **arguments), ()
 
     def __repr__(self) -> str:
-        facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
+        attributes = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
         if (noise := getattr(self, "noise", None)) is not None:
-            facts["noise"] = f"{noise:g}"
-        inside = ", ".join(f"{name}={value}" for name, value in facts.items())
-        return f"{type(self).__name__}({inside})"
+            attributes["noise"] = f"{noise:g}"
+        settings = ", ".join(f"{name}={value}" for name, value in attributes.items())
+        return f"{type(self).__name__}({settings})"
 
 
 class LinearWorld(World):

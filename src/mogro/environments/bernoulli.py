@@ -57,7 +57,7 @@ class BernoulliArms(_base.FixedFeatures, _base.LinearWorld):
     @classmethod
     def sample(cls, arms: int, objectives: int, *, rng: np.random.Generator) -> "BernoulliArms":
         """Draw all means independently and uniformly from [0, 1]."""
-        size = check.count(arms, "arms"), check.count(objectives, "objectives")
+        size = check.counts(arms=arms, objectives=objectives)
         return cls(check.generator(rng, "rng").random(size))
 
     def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:

@@ -71,8 +71,7 @@ class BilinearContexts(_base.ChangingFeatures):
         rng: np.random.Generator,
     ) -> "BilinearContexts":
         """Draw arms uniformly from the unit ball, and parameters from the unit sphere."""
-        A, C = check.count(arm, "arm"), check.count(context, "context")
-        K, M = check.count(arms, "arms"), check.count(objectives, "objectives")
+        A, C, K, M = check.counts(arm=arm, context=context, arms=arms, objectives=objectives)
         check.generator(rng, "rng")
         theta = unit_vectors(rng.standard_normal((M, (1 + C) * (1 + A))))
         return cls(uniform_ball((K, A), rng), theta, noise=noise)
@@ -94,8 +93,8 @@ class BilinearContexts(_base.ChangingFeatures):
     def products(self, context: ArrayLike) -> FloatArray:
         """Return the products of all arms with contexts (*batch, C), (*batch, K, d)."""
         vectors = check.floats(context, "context", shape=(..., self.context_dim))
-        left, right = _extended(vectors), _extended(self.arm_features)
-        grid = left[..., None, :, None] * right[:, None, :]
+        context_terms, arm_terms = _extended(vectors), _extended(self.arm_features)
+        grid = context_terms[..., None, :, None] * arm_terms[:, None, :]
         return np.asarray(grid.reshape(*vectors.shape[:-1], self.arms, self.dim))
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:

@@ -44,8 +44,8 @@ class Replay(_base.World):
     def __post_init__(self) -> None:
         rewards = _base.read_only(check.floats(self.rewards, "rewards", shape=("N", "K", "M")))
         rows, arms, _ = rewards.shape
-        wanted = (arms, "d") if np.ndim(self.features) == 2 else (rows, arms, "d")
-        features = _base.read_only(check.floats(self.features, "features", shape=wanted))
+        shape = (arms, "d") if np.ndim(self.features) == 2 else (rows, arms, "d")
+        features = _base.read_only(check.floats(self.features, "features", shape=shape))
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "features", features)
 

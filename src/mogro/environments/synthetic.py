@@ -104,16 +104,16 @@ class FixedArms(_base.FixedFeatures, _base.LinearWorld):
         >>> FixedArms.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
         FixedArms(dim=5, arms=50, objectives=5, noise=0.1)
         """
-        d, K, M = _sizes(dim, arms, objectives)
+        d, K, M = check.counts(dim=dim, arms=arms, objectives=objectives)
         check.generator(rng, "rng")
         theta = _parameters(d, M, conflict, rng)
-        near = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
-        far = rng.standard_normal((min(K - len(near), M), d))
-        long = unit_vectors(np.concatenate([near, far]))
-        long *= 1 - rng.random((len(long), 1)) / 4
-        short = uniform_ball((K - len(long), d), rng)
-        short *= 3 / 4
-        return cls(np.concatenate([long, short]), theta, noise=noise)
+        near_objectives = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
+        others = rng.standard_normal((min(K - len(near_objectives), M), d))
+        long_arms = unit_vectors(np.concatenate([near_objectives, others]))
+        long_arms *= 1 - rng.random((len(long_arms), 1)) / 4
+        short_arms = uniform_ball((K - len(long_arms), d), rng)
+        short_arms *= 3 / 4
+        return cls(np.concatenate([long_arms, short_arms]), theta, noise=noise)
 
     def reward(self, arm: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return noisy reward vectors (*batch, M) of one arm, or of an array of arms (*batch).
@@ -181,21 +181,13 @@ class VaryingContexts(_base.ChangingFeatures):
         >>> VaryingContexts.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
         VaryingContexts(dim=5, arms=50, objectives=5, noise=0.1)
         """
-        d, K, M = _sizes(dim, arms, objectives)
+        d, K, M = check.counts(dim=dim, arms=arms, objectives=objectives)
         theta = _parameters(d, M, conflict, check.generator(rng, "rng"))
         return cls(theta, arms=K, noise=noise)
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of K fresh arms for each learner, (*batch, K, d)."""
         return uniform_ball((*batch, self.arms, self.dim), rng)
-
-
-def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:
-    return (
-        check.count(dim, "dim"),
-        check.count(arms, "arms"),
-        check.count(objectives, "objectives"),
-    )
 
 
 def unit_vectors(vectors: FloatArray) -> FloatArray:
@@ -209,19 +201,19 @@ def _parameters(
     """Draw unit parameters (M, d): positive ones, or with the cosines that a conflict asks for."""
     if conflict is None:
         return unit_vectors(np.abs(rng.standard_normal((objectives, dim))))
-    share = check.share(conflict, "conflict")
-    cosine = 1 - share * objectives / max(objectives - 1, 1)
+    conflict_share = check.share(conflict, "conflict")
+    cosine = 1 - conflict_share * objectives / max(objectives - 1, 1)
     products = np.full((objectives, objectives), cosine) + (1 - cosine) * np.eye(objectives)
     sizes, axes = np.linalg.eigh(products)
-    needed = int((sizes > 1e-9).sum())
-    if dim < needed:
+    rank = int((sizes > 1e-9).sum())
+    if dim < rank:
         raise ValueError(
-            f"conflict: expected at least {needed} features for {objectives} objectives with "
-            f"conflict {share:g}, got {dim}"
+            f"conflict: expected at least {rank} features for {objectives} objectives with "
+            f"conflict {conflict_share:g}, got {dim}"
         )
     rotation = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
-    lengths = np.sqrt(np.maximum(sizes[objectives - needed :], 0))
-    return unit_vectors(axes[:, objectives - needed :] * lengths @ rotation[:needed])
+    lengths = np.sqrt(np.maximum(sizes[objectives - rank :], 0))
+    return unit_vectors(axes[:, objectives - rank :] * lengths @ rotation[:rank])
 
 
 def uniform_ball(shape: tuple[int, ...], rng: Rng) -> FloatArray:

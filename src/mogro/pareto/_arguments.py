@@ -33,20 +33,20 @@ def read_arms(
     """
     batch, count = means.shape[:-2], means.shape[-2]
     arms = np.broadcast_to(np.arange(count), means.shape[:-1]) if arms is None else arms
-    array = indices(arms, "arms", below=count)
-    several = array.ndim > len(batch)
-    leading = array.shape[:-1] if several else array.shape
+    positions = indices(arms, "arms", below=count)
+    has_arm_axis = positions.ndim > len(batch)
+    leading = positions.shape[:-1] if has_arm_axis else positions.shape
     try:
         shape = np.broadcast_shapes(batch, leading)
     except ValueError:
         shape = None
-    if shape is None or array.ndim > len(batch) + 1:
+    if shape is None or positions.ndim > len(batch) + 1:
         raise ValueError(
             f"arms: expected shape {batch} for one arm per problem or {(*batch, 'n')} for several, "
-            f"got {array.shape}"
+            f"got {positions.shape}"
         )
     problem: IntArray = np.arange(math.prod(batch)).reshape(batch)
-    if several:
-        problem, shape = problem[..., None], (*shape, array.shape[-1])
+    if has_arm_axis:
+        problem, shape = problem[..., None], (*shape, positions.shape[-1])
     problem = np.broadcast_to(problem, shape).ravel()
-    return problem, np.broadcast_to(array, shape).ravel().astype(np.int64, copy=False), shape
+    return problem, np.broadcast_to(positions, shape).ravel().astype(np.int64, copy=False), shape

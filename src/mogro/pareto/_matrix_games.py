@@ -20,13 +20,13 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 
-_CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
-_NUDGE = 1e-9
-_GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
+_MAX_BOUND_GAP = 1e-11  # accepted between the bounds of a value, in units of the game's size
+_PERTURBATION = 1e-9
+_GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 are well spread
 _MAX_GAMES, _MAX_BYTES = 512, 1 << 25  # games in a chunk, and its memory
-_MAX_OFFSET = 16.0  # spreads from the origin beyond which rounding would show
+_MAX_DISTANCE = 16.0  # spreads from the origin beyond which rounding would show
 _NEGLIGIBLE_GAIN = 1e-13  # gains below this part of a game's size are rounding
-_PIVOT = 1e-9  # a smaller pivot would ruin the basis
+_MIN_PIVOT = 1e-9  # a smaller pivot would ruin the basis
 _MAX_STEPS = 60  # per objective; games that need more have lost their way
 
 
@@ -56,20 +56,20 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     problem
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
     """
-    which = np.zeros(len(points), dtype=np.int64) if problem is None else problem
+    game_set = np.zeros(len(points), dtype=np.int64) if problem is None else problem
     sets = columns[None] if problem is None else columns
-    program, points, size, exponent = _program(sets, points, which)
+    program, points, size, exponent = _program(sets, points, game_set)
     sets = program[:, : sets.shape[1], :-1]
-    games = _by_simplex(program, points, size, which, shared=problem is None)
-    for i in np.flatnonzero(~(games.upper - games.lower <= _CERTIFIED * size)):
-        for part, value in zip(games[:-1], _by_highs(sets[which[i]], points[i]), strict=True):
-            part[i] = value
+    games = _by_simplex(program, points, size, game_set, shared=problem is None)
+    for i in np.flatnonzero(~(games.upper - games.lower <= _MAX_BOUND_GAP * size)):
+        for array, value in zip(games[:-1], _by_highs(sets[game_set[i]], points[i]), strict=True):
+            array[i] = value
     lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, size))
     return games._replace(lower=lower, upper=upper, size=size)
 
 
 def _program(
-    sets: FloatArray, points: FloatArray, which: IntArray
+    sets: FloatArray, points: FloatArray, game_set: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Return the columns of the programs, (P, L + M, M + 1): those of arms, then those of slacks.
 
@@ -79,9 +79,9 @@ def _program(
     problems, length, objectives = sets.shape
     size = np.abs(sets).max((1, 2))
     half_spread = np.abs(sets[:, length // 2] / 2 - sets[:, 0] / 2).max(1)  # or less; no overflow
-    far = size / (2 * _MAX_OFFSET) > half_spread
-    origin = np.where(far[:, None], sets[:, 0], 0)
-    if far.any():
+    is_far = size / (2 * _MAX_DISTANCE) > half_spread
+    origin = np.where(is_far[:, None], sets[:, 0], 0)
+    if is_far.any():
         sets = sets - origin[:, None]
         size = np.abs(sets).max((1, 2))
     exponent = np.maximum(np.frexp(size)[1], -1000)
@@ -90,34 +90,34 @@ def _program(
     program[:, :length, :-1] = sets * scale[:, None, None]
     program[:, :length, -1] = 1
     program[:, length:, :-1] = -np.eye(objectives)
-    points = (points - origin[which]) * scale[which, None]
-    size = np.maximum((size * scale)[which], np.abs(points).max(1))
-    return program, points, np.where(size > 0, size, 1.0), exponent[which]
+    points = (points - origin[game_set]) * scale[game_set, None]
+    size = np.maximum((size * scale)[game_set], np.abs(points).max(1))
+    return program, points, np.where(size > 0, size, 1.0), exponent[game_set]
 
 
 def _by_simplex(
-    program: FloatArray, points: FloatArray, size: FloatArray, which: IntArray, *, shared: bool
+    program: FloatArray, points: FloatArray, size: FloatArray, game_set: IntArray, *, shared: bool
 ) -> Games:
     """Solve games, chunk by chunk.
 
-    Points are lowered by about a nudge, in sizes, differently in each objective, while pivots are
-    chosen, so that ties, and with them cycles, are unlikely. The final basis is evaluated at the
-    true points, so that bounds hold all the same.
+    While pivots are chosen, points are perturbed: lowered a little, in units of size, differently
+    in each objective, so that ties, and with them cycles, are unlikely. The final basis is
+    evaluated at the true points, so that bounds hold all the same.
     """
-    games, objectives = points.shape
-    nudge = _NUDGE * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
-    numbers = program.shape[1] * (1 if shared else objectives)
-    chunk = max(1, min(_MAX_GAMES, _MAX_BYTES // (8 * numbers)))
-    shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
-    out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
-    for first in range(0, games, chunk):
-        part = slice(first, first + chunk)
-        columns = program if shared else program[which[part]]
-        bases = _optimise(columns, points[part] - nudge * size[part, None])
-        results = _evaluate(columns, points[part], *bases)
-        for whole, values in zip(out[:-1], results, strict=True):
-            whole[part] = values
-    return out
+    number, objectives = points.shape
+    perturbation = _PERTURBATION * (1 + np.arange(1, objectives + 1) * _GOLDEN_RATIO % 1)
+    numbers_per_game = program.shape[1] * (1 if shared else objectives)
+    chunk_size = max(1, min(_MAX_GAMES, _MAX_BYTES // (8 * numbers_per_game)))
+    shares, support = np.empty((number, objectives)), np.empty((number, objectives), dtype=np.int64)
+    games = Games(np.empty(number), np.empty(number), np.empty_like(shares), support, shares, size)
+    for first in range(0, number, chunk_size):
+        chunk_slice = slice(first, first + chunk_size)
+        columns = program if shared else program[game_set[chunk_slice]]
+        bases = _optimise(columns, points[chunk_slice] - perturbation * size[chunk_slice, None])
+        results = _evaluate(columns, points[chunk_slice], *bases)
+        for array, values in zip(games[:-1], results, strict=True):
+            array[chunk_slice] = values
+    return games
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -136,8 +136,8 @@ def _optimise(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntA
         active = gain > _NEGLIGIBLE_GAIN
         unsolved = np.count_nonzero(active)
         if unsolved <= len(active) * 2 // 3:
-            for whole, solved in zip(final, (rows[:, :, :-1], basis, gain), strict=True):
-                whole[game[~active]] = solved[~active]
+            for array, solved in zip(final, (rows[:, :, :-1], basis, gain), strict=True):
+                array[game[~active]] = solved[~active]
             if not unsolved:
                 break
             columns = columns if len(columns) == 1 else columns[active]
@@ -147,13 +147,13 @@ def _optimise(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntA
     return final
 
 
-def _pick(columns: FloatArray, which: IntArray) -> FloatArray:
+def _pick(columns: FloatArray, indices: IntArray) -> FloatArray:
     """Return a column of each game, (G, M + 1), or several, (G, n, M + 1)."""
     if len(columns) == 1:
-        return np.asarray(columns[0].take(which, axis=0))
-    first = np.arange(0, columns.shape[0] * columns.shape[1], columns.shape[1])
-    places = first.reshape(-1, *[1] * (which.ndim - 1)) + which
-    return np.asarray(columns.reshape(-1, columns.shape[2]).take(places, axis=0))
+        return np.asarray(columns[0].take(indices, axis=0))
+    first_rows = np.arange(0, columns.shape[0] * columns.shape[1], columns.shape[1])
+    rows = first_rows.reshape(-1, *[1] * (indices.ndim - 1)) + indices
+    return np.asarray(columns.reshape(-1, columns.shape[2]).take(rows, axis=0))
 
 
 def _start(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -162,21 +162,21 @@ def _start(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, IntArra
     All slacks are in the basis, but the one of the objective where the arm beats the point least.
     """
     games, objectives = points.shape
-    each, length = np.arange(games), columns.shape[1] - objectives
+    game, length = np.arange(games), columns.shape[1] - objectives
     arm = np.broadcast_to((columns[:, :length, :-1] @ np.ones(objectives)).argmax(-1), games)
-    chosen = _pick(columns, arm)[:, :-1]
-    least = (chosen - points).argmin(1)
-    base = chosen[each, least]
+    arm_columns = _pick(columns, arm)[:, :-1]
+    weakest = (arm_columns - points).argmin(1)
+    least_lead = arm_columns[game, weakest]
     rows = np.zeros((games, objectives + 1, objectives + 2))
     rows[:, 1:, :-2] = -np.eye(objectives)
-    rows[each, 1:, least] = 1
-    rows[:, 1:, -2] = chosen - base[:, None]
-    rows[each, 0, least], rows[:, 0, -2] = -1, base
-    rows[each, least + 1] = np.append(np.zeros(objectives), [1, 0])
-    right = np.append(points, np.ones((games, 1)), axis=1)
-    rows[:, :, -1] = np.matmul(rows[:, :, :-1], right[:, :, None])[:, :, 0]
+    rows[game, 1:, weakest] = 1
+    rows[:, 1:, -2] = arm_columns - least_lead[:, None]
+    rows[game, 0, weakest], rows[:, 0, -2] = -1, least_lead
+    rows[game, weakest + 1] = np.append(np.zeros(objectives), [1, 0])
+    right_side = np.append(points, np.ones((games, 1)), axis=1)
+    rows[:, :, -1] = np.matmul(rows[:, :, :-1], right_side[:, :, None])[:, :, 0]
     basis = np.tile(length + np.arange(objectives), (games, 1))
-    basis[each, least] = arm
+    basis[game, weakest] = arm
     return rows, basis
 
 
@@ -194,17 +194,17 @@ def _pivot(
     rows: FloatArray, basis: IntArray, columns: FloatArray, enters: IntArray, active: BoolArray
 ) -> None:
     """Let a column enter each active basis, in place."""
-    each = np.arange(len(rows))
+    game = np.arange(len(rows))
     entering = _pick(columns, enters)
     change = np.matmul(rows[:, :, :-1], entering[:, :, None])[:, :, 0]
-    usable = change > _PIVOT
+    usable = change > _MIN_PIVOT
     usable[:, 0] = False  # v is free and stays
     leaving = np.where(usable, rows[:, :, -1] / change, np.inf).argmin(1)
-    active &= usable[each, leaving]
-    row = rows[each, leaving] / np.where(active, change[each, leaving], 1)[:, None]
-    change[each, leaving] -= 1
+    active &= usable[game, leaving]
+    row = rows[game, leaving] / np.where(active, change[game, leaving], 1)[:, None]
+    change[game, leaving] -= 1
     change[~active] = 0
-    basis[each[active], leaving[active] - 1] = enters[active]
+    basis[game[active], leaving[active] - 1] = enters[active]
     rows -= np.einsum("gi,gj->gij", change, row)
 
 
@@ -214,15 +214,15 @@ def _evaluate(
 ) -> tuple[FloatArray | IntArray, ...]:
     """Evaluate final bases at the true points: what ``Games`` hold, but for their sizes."""
     is_arm = basis < columns.shape[1] - points.shape[1]
-    right = np.append(points, np.ones((len(points), 1)), axis=1)
-    values = np.matmul(inverse, right[:, :, None])[:, :, 0]
+    right_side = np.append(points, np.ones((len(points), 1)), axis=1)
+    values = np.matmul(inverse, right_side[:, :, None])[:, :, 0]
     shares = np.where(is_arm, np.maximum(values[:, 1:], 0), 0)
     shares /= shares.sum(1, keepdims=True)
     support = np.where(is_arm, basis, basis.min(1, keepdims=True))
-    lead = _pick(columns, support)[:, :, :-1] - points[:, None, :]
+    leads = _pick(columns, support)[:, :, :-1] - points[:, None, :]
     weights = np.maximum(-inverse[:, 0, :-1], 0)
     weights /= weights.sum(1, keepdims=True)
-    lower = np.matmul(shares[:, None, :], lead)[:, 0].min(1)
+    lower = np.matmul(shares[:, None, :], leads)[:, 0].min(1)
     return lower, values[:, 0] + np.maximum(gain, 0), weights, support, shares
 
 
@@ -230,12 +230,12 @@ def _by_highs(columns: FloatArray, point: FloatArray) -> tuple[Any, ...]:
     """Solve a game: lower, upper, weights, support and shares."""
     from scipy.optimize import linprog
 
-    lead = columns - point
-    size = np.abs(lead).max() or 1.0
-    arms, objectives = lead.shape
+    leads = columns - point
+    size = np.abs(leads).max() or 1.0
+    arms, objectives = leads.shape
     result = linprog(
         np.append(np.zeros(objectives), 1.0),
-        A_ub=np.column_stack([lead / size, -np.ones(arms)]),
+        A_ub=np.column_stack([leads / size, -np.ones(arms)]),
         b_ub=np.zeros(arms),
         A_eq=np.append(np.ones(objectives), 0.0)[None],
         b_eq=[1.0],
@@ -253,5 +253,5 @@ def _by_highs(columns: FloatArray, point: FloatArray) -> tuple[Any, ...]:
     shares = mixture[support]
     shares[min(arms, objectives) :] = 0
     shares /= shares.sum()
-    lower, upper = (shares @ lead[support]).min(), (lead @ weights).max()
+    lower, upper = (shares @ leads[support]).min(), (leads @ weights).max()
     return lower, upper, weights, support, shares

@@ -50,12 +50,12 @@ def pareto_front(points: FloatArray) -> BoolArray:
         return np.asarray(values == values.max(-1, keepdims=True))
     if points.ndim == 2:
         return _single_front(points)
-    flat = points.reshape(-1, count, objectives)
+    problems = points.reshape(-1, count, objectives)
     if count * count * objectives <= _COMPARISONS:
-        problem = np.repeat(np.arange(len(flat)), count)
-        mask = _undominated(flat, problem, flat.reshape(-1, objectives))
+        problem = np.repeat(np.arange(len(problems)), count)
+        mask = _undominated(problems, problem, problems.reshape(-1, objectives))
     else:
-        mask = np.array([_single_front(means) for means in flat], dtype=bool)
+        mask = np.array([_single_front(means) for means in problems], dtype=bool)
     return mask.reshape(points.shape[:-1])
 
 
@@ -77,23 +77,23 @@ def _without_clearly_dominated(points: FloatArray) -> IntArray:
     values = np.ascontiguousarray(points.T)
     low = values.min(1, keepdims=True)
     span = values.max(1, keepdims=True) - low
-    total = ((values - low) / np.where(span > 0, span, 1)).sum(0)
+    strength = ((values - low) / np.where(span > 0, span, 1)).sum(0)
     candidates = np.arange(len(points))
     for _ in range(_STRONG_ARMS):
-        strong = total.argmax()
-        point = values[:, strong, None]
-        total[strong] = -np.inf
-        stays = (values > point).any(0) | (values == point).all(0)
-        if np.count_nonzero(stays) > 0.6 * len(stays):
+        strongest = strength.argmax()
+        point = values[:, strongest, None]
+        strength[strongest] = -np.inf
+        remains = (values > point).any(0) | (values == point).all(0)
+        if np.count_nonzero(remains) > 0.6 * len(remains):
             break
-        values, candidates, total = values[:, stays], candidates[stays], total[stays]
+        values, candidates, strength = values[:, remains], candidates[remains], strength[remains]
     return candidates
 
 
-def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:
-    """Return which candidates (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
+def _undominated(problems: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:
+    """Return which candidates (G, M) no arm of their problem, of P (P, K, M), dominates."""
     result = np.empty(len(candidates), dtype=bool)
-    for block, pairs in _pairs(flat, problem, candidates):
+    for block, pairs in _pairs(problems, problem, candidates):
         reached = reduce(np.logical_and, [rivals >= point for rivals, point in pairs])
         exceeded = reduce(np.logical_or, [rivals > point for rivals, point in pairs])
         result[block] = ~(reached & exceeded).any(1)
@@ -101,13 +101,13 @@ def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) ->
 
 
 def _pairs(
-    flat: FloatArray, problem: IntArray, points: FloatArray
+    problems: FloatArray, problem: IntArray, points: FloatArray
 ) -> Iterator[tuple[slice, list[tuple[FloatArray, FloatArray]]]]:
     """Yield some points at a time: for each objective values of rivals (g, K) and points (g, 1)."""
-    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
-    step = max(1, _BLOCK // (flat.shape[1] * flat.shape[2]))
-    for i in range(0, len(points), step):
-        block = slice(i, i + step)
+    by_objective = np.ascontiguousarray(problems.transpose(2, 0, 1))
+    step = max(1, _BLOCK // (problems.shape[1] * problems.shape[2]))
+    for start in range(0, len(points), step):
+        block = slice(start, start + step)
         rivals = (values[problem[block]] for values in by_objective)
         yield block, list(zip(rivals, points[block].T[:, :, None], strict=True))
 
@@ -139,14 +139,14 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
     array([0. , 0.5])
     """
     points = read_means(means)
-    flat = points.reshape(-1, *points.shape[-2:])
+    problems = points.reshape(-1, *points.shape[-2:])
     problem, arm, shape = read_arms(points, arms)
-    point = flat[problem, arm]
-    if flat.shape[2] == 1:
-        return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
-    if len(flat) == 1 and len(point) > _MIN_GAPS:
-        flat = flat[:, _single_front(flat[0])]  # only members can be the best rival
-    result = np.empty(len(point))
-    for block, pairs in _pairs(flat, problem, point):
+    points_of_arms = problems[problem, arm]
+    if problems.shape[2] == 1:
+        return np.asarray(problems.max(1)[problem, 0] - points_of_arms[:, 0]).reshape(shape)
+    if len(problems) == 1 and len(points_of_arms) > _MIN_GAPS:
+        problems = problems[:, _single_front(problems[0])]  # only members can be the best rival
+    result = np.empty(len(points_of_arms))
+    for block, pairs in _pairs(problems, problem, points_of_arms):
         result[block] = reduce(np.minimum, (rivals - value for rivals, value in pairs)).max(1)
     return np.maximum(result, 0).reshape(shape)

@@ -97,49 +97,50 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
     (array(0.25), array([0.5, 0.5]), array([0.5, 0.5]))
     """
     points = read_means(means)
-    flat = points.reshape(-1, *points.shape[-2:])
+    problems = points.reshape(-1, *points.shape[-2:])
     problem, arm, shape = read_arms(points, arms)
-    pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
-    problem, arm = np.divmod(pairs, flat.shape[1])
-    games = _solve(flat, problem, arm)
+    pairs, inverse = np.unique(problem * problems.shape[1] + arm, return_inverse=True)
+    problem, arm = np.divmod(pairs, problems.shape[1])
+    games = _solve(problems, problem, arm)
     gap = np.where(games.upper > _ROUNDING * games.size, np.maximum(games.lower, 0), 0)
-    floats = (x[inverse].reshape(shape + x.shape[1:]) for x in (gap, games.weights, games.shares))
-    gap, weights, shares = floats
+    arrays = (x[inverse].reshape(shape + x.shape[1:]) for x in (gap, games.weights, games.shares))
+    gap, weights, shares = arrays
     return Certificates(gap, weights, games.support[inverse].reshape(weights.shape), shares)
 
 
-def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
-    """Solve the games of some arms of the problems ``flat`` (P, K, M), sorted by problem."""
-    points = flat[problem, arm]
-    first = np.flatnonzero(np.diff(problem, prepend=-1))
-    counts = np.diff(first, append=len(problem))
+def _solve(problems: FloatArray, problem: IntArray, arm: IntArray) -> Games:
+    """Solve the games of some arms of the ``problems`` (P, K, M), sorted by problem."""
+    points = problems[problem, arm]
+    starts = np.flatnonzero(np.diff(problem, prepend=-1))
+    counts = np.diff(starts, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
-    near, origin = _replace_dominated(flat)
-    games = _matrix_games.solve(near, points[few], problem=problem[few])
-    parts = [games._replace(support=origin[problem[few][:, None], games.support])]
+    columns, arm_of_column = _replace_dominated(problems)
+    games = _matrix_games.solve(columns, points[few], problem=problem[few])
+    parts = [games._replace(support=arm_of_column[problem[few][:, None], games.support])]
     indices = [few]
-    for start, count in zip(first[counts >= _MIN_ARMS], counts[counts >= _MIN_ARMS], strict=True):
-        means, index = flat[problem[start]], np.arange(start, start + count)
-        columns = mixing_arms(means)
-        games = _matrix_games.solve(means[columns], points[index])
-        parts.append(games._replace(support=columns[games.support]))
-        indices.append(index)
+    many = counts >= _MIN_ARMS
+    for start, count in zip(starts[many], counts[many], strict=True):
+        means, block = problems[problem[start]], np.arange(start, start + count)
+        mixing = mixing_arms(means)
+        games = _matrix_games.solve(means[mixing], points[block])
+        parts.append(games._replace(support=mixing[games.support]))
+        indices.append(block)
     order = np.concatenate(indices).argsort()
-    return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
+    return Games(*(np.concatenate(array)[order] for array in zip(*parts, strict=True)))
 
 
-def _replace_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Replace all arms that a strong one dominates by it; return which arm is where.
+def _replace_dominated(problems: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Replace all arms that the strongest dominates by it; return which arm each column is.
 
     Mixtures do not need these arms, and some that are far away would make the unit of all
     tolerances too large.
     """
-    strong = (flat @ np.ones(flat.shape[2])).argmax(axis=1)[:, None]
-    best = np.take_along_axis(flat, strong[:, :, None], axis=1)
-    each = [flat[:, :, m] <= best[:, :, m] for m in range(flat.shape[2])]
-    dominated = np.logical_and.reduce(each)  # faster than over a short last axis
-    origin = np.where(dominated, strong, np.arange(flat.shape[1]))
-    return np.where(dominated[:, :, None], best, flat), origin
+    strongest = (problems @ np.ones(problems.shape[2])).argmax(axis=1)[:, None]
+    strongest_means = np.take_along_axis(problems, strongest[:, :, None], axis=1)
+    not_better = [problems[:, :, m] <= strongest_means[:, :, m] for m in range(problems.shape[2])]
+    dominated = np.logical_and.reduce(not_better)  # faster than over a short last axis
+    arm_of_column = np.where(dominated, strongest, np.arange(problems.shape[1]))
+    return np.where(dominated[:, :, None], strongest_means, problems), arm_of_column
 
 
 def mixing_arms(means: FloatArray) -> IntArray:
@@ -155,9 +156,9 @@ def mixing_arms(means: FloatArray) -> IntArray:
     if len(best) > count // 2:
         return members
     games = _matrix_games.solve(means[best], means)
-    inside = games.lower > _ROUNDING * games.size
-    inside[best] = False
-    return members[~inside]
+    is_mixture = games.lower > _ROUNDING * games.size
+    is_mixture[best] = False
+    return members[~is_mixture]
 
 
 def effective_front(means: ArrayLike) -> BoolArray:
@@ -188,59 +189,63 @@ def effective_front(means: ArrayLike) -> BoolArray:
     array([ True,  True,  True, False])
     """
     points = read_means(means)
-    flat = points.reshape(-1, *points.shape[-2:])
-    result = pareto_front(flat)
+    problems = points.reshape(-1, *points.shape[-2:])
+    result = pareto_front(problems)
     result[result] = undominated_by_mixtures(
-        *_gather_members(flat, result), units=power_of_two_units(flat)
+        *_gather_members(problems, result), units=power_of_two_units(problems)
     )
     return result.reshape(points.shape[:-1])
 
 
-def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _gather_members(
+    problems: FloatArray, selected: BoolArray
+) -> tuple[FloatArray, IntArray, IntArray]:
     """Return problems (P, k, M) with some arms (P, K) first, and the problem and index of each."""
-    counts = some.sum(axis=1)
-    order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
-    problem = np.repeat(np.arange(len(flat)), counts)
+    counts = selected.sum(axis=1)
+    order = (~selected).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
+    problem = np.repeat(np.arange(len(problems)), counts)
     index = np.arange(len(problem)) - np.repeat(counts.cumsum() - counts, counts)
-    return np.take_along_axis(flat, order[:, :, None], axis=1), problem, index
+    return np.take_along_axis(problems, order[:, :, None], axis=1), problem, index
 
 
 def undominated_by_mixtures(
-    flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray
+    problems: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray
 ) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front.
 
     Most are clearly best under some of a few weights. Each of the others has a game against the
     differences from it, all brought to one size, so that no rival is too far away to be judged.
     """
-    if flat.shape[2] == 1:
+    if problems.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
-    result = _clearly_best(flat, units, problem, arm)
+    result = _clearly_best(problems, units, problem, arm)
     indices = np.flatnonzero(~result)
-    step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
+    step = max(1, _BLOCK // max(1, problems.shape[1] * problems.shape[2]))
     for i in range(0, len(indices), step):
-        some = indices[i : i + step]
-        result[some] = _undominated_in_games(flat, units, problem[some], arm[some])
+        block = indices[i : i + step]
+        result[block] = _undominated_in_games(problems, units, problem[block], arm[block])
     return result
 
 
-def power_of_two_units(flat: FloatArray) -> IntArray:
+def power_of_two_units(problems: FloatArray) -> IntArray:
     """Return the powers of two (P, M) that scale objectives to about the range 1."""
-    return np.asarray(-np.frexp(np.ptp(flat, axis=1))[1])
+    return np.asarray(-np.frexp(np.ptp(problems, axis=1))[1])
 
 
-def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray) -> BoolArray:
+def _clearly_best(
+    problems: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
+) -> BoolArray:
     """Return which arms are well ahead of all others under one of some weights: members.
 
     With four times as many weights as arms in question, nine of ten members are found.
     """
-    problems, arms, objectives = flat.shape
+    number, arms, objectives = problems.shape
     if arms < 2:
         return np.ones(len(arm), dtype=bool)
-    scaled = np.ldexp(flat - flat.min(axis=1, keepdims=True), units[:, None])
-    weights = _trial_weights(objectives, max(_TRIALS, 4 * len(arm) // max(1, problems)))
-    ahead = np.zeros((problems, arms), dtype=bool)
-    step = max(1, _BLOCK // (problems * arms))
+    scaled = np.ldexp(problems - problems.min(axis=1, keepdims=True), units[:, None])
+    weights = _trial_weights(objectives, max(_TRIALS, 4 * len(arm) // max(1, number)))
+    ahead = np.zeros((number, arms), dtype=bool)
+    step = max(1, _BLOCK // (number * arms))
     for first in range(0, weights.shape[1], step):
         scores = np.matmul(scaled, weights[:, first : first + step])
         best = scores >= scores.max(axis=1, keepdims=True) - _CLEAR_LEAD
@@ -255,7 +260,7 @@ def _trial_weights(objectives: int, number: int) -> FloatArray:
 
 
 def _undominated_in_games(
-    flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
+    problems: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
 ) -> BoolArray:
     """Return which arms are best under some weights that are all positive.
 
@@ -265,15 +270,15 @@ def _undominated_in_games(
     are at least about 1e-7 in these units: a small part of the sum of all objectives is added to
     each.
     """
-    rivals, point = flat[problem], flat[problem, arm][:, None]
-    away = rivals - point
-    sizes = np.abs(away)
+    rivals, point = problems[problem], problems[problem, arm][:, None]
+    differences = rivals - point
+    sizes = np.abs(differences)
     largest = sizes.max(axis=1, keepdims=True)
-    least = np.where(sizes > 0, sizes, largest[:, :1]).min(axis=1, keepdims=True)
-    rounding = _HALF_EPS * (np.abs(rivals) + np.abs(point))
-    away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
-    unit = np.sqrt(least) * np.sqrt(largest)
-    scaled = np.ldexp(away, -np.frexp(np.where(unit > 0, unit, 1.0))[1])
+    smallest = np.where(sizes > 0, sizes, largest[:, :1]).min(axis=1, keepdims=True)
+    rounding_errors = _HALF_EPS * (np.abs(rivals) + np.abs(point))
+    differences -= np.minimum(rounding_errors, np.ldexp(_ROUNDING, -units[problem][:, None]))
+    unit = np.sqrt(smallest) * np.sqrt(largest)
+    scaled = np.ldexp(differences, -np.frexp(np.where(unit > 0, unit, 1.0))[1])
     columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)
     columns /= np.where(size > 0, size, 1)

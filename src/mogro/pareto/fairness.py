@@ -21,10 +21,10 @@ from mogro.pareto.effective import mixing_arms
 
 _ROUNDING = 1e-12
 _TOLERANCE = 1e-6  # far more than the tolerance of a linear program, far less than an arm matters
-_NEGLIGIBLE = 1e-9  # part of all pulls by which an answer may be too high
-_COST = 1e3  # of the arm with the most pulls; the solver is content with 1e-6
-_TINY = 1e-300
-_SAMPLES = 64  # weights per objective that give a first answer
+_NEGLIGIBLE_SHARE = 1e-9  # part of all pulls by which an answer may be too high
+_LARGEST_COST = 1e3  # of the arm with the most pulls; the solver is content with 1e-6
+_SMALLEST = 1e-300
+_WEIGHTS_PER_OBJECTIVE = 64  # that give a first answer
 
 
 def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
@@ -52,11 +52,11 @@ def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> flo
     >>> fairness_index(means, [3, 2, 5], epsilon=0.1)
     0.2
     """
-    points, counts, within = _checked(means, pulls, epsilon)
-    return _fewest_pulls(points, counts, epsilon=within) / float(counts.sum())
+    points, counts, slack = _read_problem(means, pulls, epsilon)
+    return _fewest_pulls(points, counts, epsilon=slack) / float(counts.sum())
 
 
-def _checked(
+def _read_problem(
     means: ArrayLike, pulls: ArrayLike, epsilon: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return means, pulls, and epsilon less what rounding may do to a distance."""
@@ -64,12 +64,12 @@ def _checked(
     counts = floats(pulls, "pulls", shape=(len(points),)).astype(np.float64)
     if (counts < 0).any():
         raise ValueError(f"pulls: expected numbers >= 0, got {counts.min():g}")
-    within = real(epsilon, "epsilon", above=0.0)
+    slack = real(epsilon, "epsilon", above=0.0)
     if not counts.any():
         raise ValueError("pulls: expected at least one pull, got none")
     points = points - points[0]
     spread = float(np.ptp(points, axis=0).max())
-    return points, counts, max(within - _ROUNDING * spread, within / 2)
+    return points, counts, max(slack - _ROUNDING * spread, slack / 2)
 
 
 class _Cell(NamedTuple):
@@ -89,11 +89,11 @@ def _fewest_pulls(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> fl
     means, epsilon = (means - means[0]) / size, epsilon / size
     members = means[mixing_arms(means)]
     means, pulls = means[pulls > 0], pulls[pulls > 0]
-    fewest = _sampled(members, means, pulls, epsilon)
+    fewest = _fewest_sampled(members, means, pulls, epsilon)
     for best in members[np.argsort(-members.sum(1), kind="stable")]:
-        lead = best - means
-        always = lead.max(1) < epsilon
-        sometimes = ~always & (lead.min(1) < epsilon)
+        leads = best - means
+        always = leads.max(1) < epsilon
+        sometimes = ~always & (leads.min(1) < epsilon)
         base = float(pulls[always].sum())
         if base < fewest:
             cell = _Cell(best, members, means[sometimes], pulls[sometimes], base, epsilon)
@@ -101,10 +101,12 @@ def _fewest_pulls(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> fl
     return fewest
 
 
-def _sampled(members: FloatArray, means: FloatArray, pulls: FloatArray, epsilon: float) -> float:
+def _fewest_sampled(
+    members: FloatArray, means: FloatArray, pulls: FloatArray, epsilon: float
+) -> float:
     objectives = members.shape[1]
     rng = np.random.default_rng(0)
-    weights = rng.dirichlet(np.full(objectives, 0.5), _SAMPLES * objectives)
+    weights = rng.dirichlet(np.full(objectives, 0.5), _WEIGHTS_PER_OBJECTIVE * objectives)
     weights = np.concatenate([np.eye(objectives), weights])
     behind = (members @ weights.T).max(0) - means @ weights.T
     return float((pulls @ (behind < epsilon)).min())
@@ -120,18 +122,18 @@ def _search(cell: _Cell, fewest: float) -> float:
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    lead, rivals = cell.best - cell.arms, cell.members - cell.best
-    arms, objectives = lead.shape
-    slack = cell.epsilon - np.maximum(lead.min(1), 0)
-    unit = _COST / cell.pulls.max(initial=_TINY)
-    cost = np.append(np.zeros(objectives), cell.pulls * unit)
-    enough = _NEGLIGIBLE * (float(cell.pulls.sum()) + cell.base)
-    rows = np.block([[-rivals, np.zeros((len(rivals), arms))], [lead, np.diag(slack)]])
-    least = np.concatenate([np.zeros(len(rivals)), np.full(arms, cell.epsilon)]) - _TOLERANCE
+    leads, rivals = cell.best - cell.arms, cell.members - cell.best
+    arms, objectives = leads.shape
+    coefficients = cell.epsilon - np.maximum(leads.min(1), 0)
+    cost_per_pull = _LARGEST_COST / cell.pulls.max(initial=_SMALLEST)
+    cost = np.append(np.zeros(objectives), cell.pulls * cost_per_pull)
+    margin = _NEGLIGIBLE_SHARE * (float(cell.pulls.sum()) + cell.base)
+    rows = np.block([[-rivals, np.zeros((len(rivals), arms))], [leads, np.diag(coefficients)]])
+    bounds = np.concatenate([np.zeros(len(rivals)), np.full(arms, cell.epsilon)]) - _TOLERANCE
     total = np.append(np.ones(objectives), np.zeros(arms))
-    limits = [LinearConstraint(total, 1.0, 1.0), LinearConstraint(rows, least)]
+    limits = [LinearConstraint(total, 1.0, 1.0), LinearConstraint(rows, bounds)]
     while True:
-        better = LinearConstraint(cost, -np.inf, (fewest - cell.base - enough) * unit)
+        better = LinearConstraint(cost, -np.inf, (fewest - cell.base - margin) * cost_per_pull)
         result = milp(
             cost,
             integrality=np.append(np.zeros(objectives), np.ones(arms)),
@@ -142,7 +144,7 @@ def _search(cell: _Cell, fewest: float) -> float:
         if result.x is None:
             return fewest
         excluded = result.x[objectives:] < 0.5
-        conflict = _conflict(cell, excluded)
+        conflict = _find_conflict(cell, excluded)
         if conflict is None:
             return min(fewest, cell.base + float(cell.pulls[~excluded].sum()))
         if not len(conflict):
@@ -150,7 +152,7 @@ def _search(cell: _Cell, fewest: float) -> float:
         limits.append(LinearConstraint(np.bincount(objectives + conflict, minlength=len(cost)), 1))
 
 
-def _conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
+def _find_conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
     """Return arms that cannot be excluded together, or None if all of ``excluded`` can.
 
     A game decides, to rounding: the best arm against the members and the excluded arms, these

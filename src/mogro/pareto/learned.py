@@ -58,9 +58,9 @@ def learned_front(features: ArrayLike, theta: ArrayLike, *, samples: int = 20_00
     means = np.matmul(arms, parameters.T)
     members = np.flatnonzero(effective_front(means))
     values = means[members]
-    kinds, kind = np.unique(values, axis=0, return_inverse=True)
+    distinct, inverse = np.unique(values, axis=0, return_inverse=True)
     weights = np.random.default_rng(0).dirichlet(
         np.ones(len(parameters)), count(samples, "samples")
     )
-    wins = np.bincount((weights @ kinds.T).argmax(1), minlength=len(kinds)) / len(weights)
-    return LearnedFront(members, values, (wins / np.bincount(kind))[kind])
+    wins = np.bincount((weights @ distinct.T).argmax(1), minlength=len(distinct)) / len(weights)
+    return LearnedFront(members, values, (wins / np.bincount(inverse))[inverse])

@@ -67,21 +67,21 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     [0, 2]
     """
     points = read_means(means)
-    flat = points.reshape(-1, *points.shape[-2:])
-    front, units = pareto_front(flat), power_of_two_units(flat)
+    problems = points.reshape(-1, *points.shape[-2:])
+    front, units = pareto_front(problems), power_of_two_units(problems)
     keys = np.where(front, rng.random(points.shape[:-1]).reshape(front.shape), 2.0)
     order = keys.argsort(axis=1, kind="stable")[:, : int(front.sum(axis=1).max())]
-    tried = np.take_along_axis(flat, order[:, :, None], axis=1)
-    index = np.zeros(len(flat), dtype=np.int64)
-    undecided = np.arange(len(flat))
+    ordered = np.take_along_axis(problems, order[:, :, None], axis=1)
+    index = np.zeros(len(problems), dtype=np.int64)
+    undecided = np.arange(len(problems))
     for _ in range(_TRIES):
         member = undominated_by_mixtures(
-            tried[undecided], np.arange(len(undecided)), index[undecided], units=units[undecided]
+            ordered[undecided], np.arange(len(undecided)), index[undecided], units=units[undecided]
         )
         undecided = undecided[~member]
         if not len(undecided):
             break
         index[undecided] += 1
     for i in undecided:
-        index[i] = effective_front(tried[i]).argmax()
-    return order[np.arange(len(flat)), index].reshape(points.shape[:-2])
+        index[i] = effective_front(ordered[i]).argmax()
+    return order[np.arange(len(problems)), index].reshape(points.shape[:-2])

@@ -17,7 +17,7 @@ from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
 from mogro.probability import Probabilities, exact_probabilities
 
-_LOOKS = 200  # a new look at everything once n has grown by one part in so many
+_LOOKS_PER_DOUBLING = 200  # at least: n grows by one part in so many between them
 
 
 class _Look(NamedTuple):
@@ -91,12 +91,12 @@ class FrontIdentification(LinearPolicy):
 
     def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
         super()._start(posterior, step, exploring)
-        object.__setattr__(self, "_look", _unseen(self.batch, self.dim))
+        object.__setattr__(self, "_look", _look_at_nothing(self.batch, self.dim))
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what pulling arms (..., K, d) tells, (..., K, M): the same for all objectives."""
-        told, _ = self._informativeness(arms, beliefs, self._known(arms))
-        return np.broadcast_to(told[..., None], (*told.shape, self.objectives))
+        gains, _ = self._informativeness(arms, beliefs, self._claims_about(arms))
+        return np.broadcast_to(gains[..., None], (*gains.shape, self.objectives))
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose the arm that tells most; see :meth:`LinearPolicy.select`. It draws nothing.
@@ -106,10 +106,10 @@ class FrontIdentification(LinearPolicy):
         check_rng(rng)
         arms, n, look = self._read_features(features), largest(self.posterior.n), self._look
         if n >= look.until or not np.array_equal(arms, look.arms):
-            told, known = self._informativeness(arms, self.beliefs(), self._known(arms))
-            check_finite(told, arms)
-            until = np.array(int(n) + max(1, int(n) // _LOOKS))
-            look = _Look(arms.copy(), told.argmax(-1), *known, until)
+            gains, claims = self._informativeness(arms, self.beliefs(), self._claims_about(arms))
+            check_finite(gains, arms)
+            until = np.array(int(n) + max(1, int(n) // _LOOKS_PER_DOUBLING))
+            look = _Look(arms.copy(), gains.argmax(-1), *claims, until)
         self._count_round(np.zeros(self.batch, dtype=np.bool_))
         object.__setattr__(self, "_look", look)
         return look.arm.copy() if self.batch else int(look.arm)
@@ -122,8 +122,8 @@ class FrontIdentification(LinearPolicy):
 
     def is_finished(self) -> bool | BoolArray:
         """Tell for every learner whether all arms are decided."""
-        known = self.identified()
-        finished = np.asarray((known.on | known.off).all(-1) & (known.on.shape[-1] > 0))
+        claims = self.identified()
+        finished = np.asarray((claims.on | claims.off).all(-1) & (claims.on.shape[-1] > 0))
         return finished if self.batch else bool(finished)
 
     def identified(self) -> FrontConfidence:
@@ -134,27 +134,27 @@ class FrontIdentification(LinearPolicy):
         """
         return FrontConfidence(self._look.on, self._look.off)
 
-    def _known(self, arms: FloatArray) -> FrontConfidence:
+    def _claims_about(self, arms: FloatArray) -> FrontConfidence:
         """Return what is certain about arms, from looks at the same arms."""
         if np.array_equal(arms, self._look.arms):
             return self.identified()
-        nothing = np.zeros((*self.batch, arms.shape[-2]), dtype=np.bool_)
-        return FrontConfidence(nothing, nothing)
+        flags = np.zeros((*self.batch, arms.shape[-2]), dtype=np.bool_)
+        return FrontConfidence(flags, flags)
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
-        look = {f"look.{name}": np.array(part) for name, part in self._look._asdict().items()}
+        look = {f"look.{name}": np.array(array) for name, array in self._look._asdict().items()}
         return super().save_state() | look
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of a policy with equal settings gave."""
         super().load_state(arrays)
-        kinds = {name: part.dtype for name, part in self._look._asdict().items()}
-        parts = (arrays[f"look.{name}"].astype(kind) for name, kind in kinds.items())
+        dtypes = {name: array.dtype for name, array in self._look._asdict().items()}
+        parts = (arrays[f"look.{name}"].astype(dtype) for name, dtype in dtypes.items())
         object.__setattr__(self, "_look", _Look(*parts))
 
     def _informativeness(
-        self, arms: FloatArray, beliefs: Beliefs, known: FrontConfidence
+        self, arms: FloatArray, beliefs: Beliefs, claims: FrontConfidence
     ) -> tuple[FloatArray, FrontConfidence]:
         """Return what arms tell, (..., K), and what is certain about them now.
 
@@ -164,21 +164,21 @@ class FrontIdentification(LinearPolicy):
         spread = DifferenceWidths(
             arms, beliefs.S, objectives=self.objectives, delta=self.delta, ridge=self.ridge
         )
-        lead = np.broadcast_shapes(arms.shape[:-2], beliefs.S.shape[:-3])
-        variances = np.broadcast_to(spread.variances.mean(-2), (*lead, arms.shape[-2]))
-        vague = variances.max(-1, keepdims=True) > 1
-        if vague.all():
-            return variances, known
+        batch = np.broadcast_shapes(arms.shape[:-2], beliefs.S.shape[:-3])
+        variances = np.broadcast_to(spread.variances.mean(-2), (*batch, arms.shape[-2]))
+        is_vague = variances.max(-1, keepdims=True) > 1
+        if is_vague.all():
+            return variances, claims
         likely, ratios, rivals = self._tests(arms, beliefs, spread)
-        decided = (ratios >= 1) & ~vague
-        known = FrontConfidence(known.on | (decided & likely), known.off | (decided & ~likely))
-        arm = np.where(known.open, ratios, np.inf).argmin(-1)[..., None]
+        decided = (ratios >= 1) & ~is_vague
+        claims = FrontConfidence(claims.on | (decided & likely), claims.off | (decided & ~likely))
+        arm = np.where(claims.open, ratios, np.inf).argmin(-1)[..., None]
         pair = np.concatenate((arm, np.take_along_axis(rivals, arm, axis=-1)), axis=-1)
-        wide = np.broadcast_to(arms, (*lead, *arms.shape[-2:]))
-        both = np.take_along_axis(wide, pair[..., None], axis=-2)
+        offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:]))
+        pairs = np.take_along_axis(offered, pair[..., None], axis=-2)
         S = beliefs.S[..., 0, :, :] if beliefs.S.shape[-3] == 1 else beliefs.S.mean(-3)
-        shared = np.vecdot(arms, np.matvec(S, both[..., 0, :] - both[..., 1, :])[..., None, :])
-        return np.where(vague, variances, shared**2 / (1 + variances)), known
+        products = np.vecdot(arms, np.matvec(S, pairs[..., 0, :] - pairs[..., 1, :])[..., None, :])
+        return np.where(is_vague, variances, products**2 / (1 + variances)), claims
 
     def _tests(
         self, arms: FloatArray, beliefs: Beliefs, spread: DifferenceWidths
@@ -191,22 +191,22 @@ class FrontIdentification(LinearPolicy):
         noise, estimates = np.asarray(self.noise), beliefs.estimates(arms)
         likely = gaps(estimates) <= self.tolerance / 2 if self.tolerance else front(estimates)
         values, slack = estimates / noise, self.tolerance / noise
-        first = (~likely).argsort(axis=-1, kind="stable")[..., : int(likely.sum(-1).max())]
-        leads = np.take_along_axis(values, first[..., None], axis=-2)[..., None, :, :]
+        members = (~likely).argsort(axis=-1, kind="stable")[..., : int(likely.sum(-1).max())]
+        leads = np.take_along_axis(values, members[..., None], axis=-2)[..., None, :, :]
         leads = leads - values[..., :, None, :]  # (..., K, J, M) of the likely
-        off = (leads / spread.widths(first, "off")).min(-1)
-        off = np.where(np.take_along_axis(likely, first, axis=-1)[..., None, :], off, -np.inf)
-        on = ((leads + slack) / spread.widths(first, "on")).max(-1)
-        on = np.where(spread.equal(first), np.inf, on)
-        ratios, rivals = off.max(-1), np.take_along_axis(first, off.argmax(-1), axis=-1)
-        for result, of_likely in ((ratios, on.min(-2)), (rivals, on.argmin(-2))):
+        off = (leads / spread.widths(members, "off")).min(-1)
+        off = np.where(np.take_along_axis(likely, members, axis=-1)[..., None, :], off, -np.inf)
+        on = ((leads + slack) / spread.widths(members, "on")).max(-1)
+        on = np.where(spread.equal(members), np.inf, on)
+        ratios, rivals = (off.max(-1), np.take_along_axis(members, off.argmax(-1), axis=-1))
+        for result, of_members in ((ratios, on.min(-2)), (rivals, on.argmin(-2))):
             merged = result.copy()
-            np.put_along_axis(merged, first, of_likely, axis=-1)
+            np.put_along_axis(merged, members, of_members, axis=-1)
             np.copyto(result, merged, where=likely)
         return likely, ratios, rivals
 
 
-def _unseen(batch: tuple[int, ...], dim: int) -> _Look:
+def _look_at_nothing(batch: tuple[int, ...], dim: int) -> _Look:
     """Return a look at no arms."""
-    nothing = np.zeros((*batch, 0), dtype=np.bool_)
-    return _Look(np.zeros((0, dim)), np.zeros(batch, dtype=np.int64), nothing, nothing, np.array(0))
+    flags = np.zeros((*batch, 0), dtype=np.bool_)
+    return _Look(np.zeros((0, dim)), np.zeros(batch, dtype=np.int64), flags, flags, np.array(0))

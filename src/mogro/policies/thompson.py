@@ -81,14 +81,14 @@ class ThompsonSampling(ConfidentPolicy):
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the largest values of arms (..., K, d) over the draws, (..., K, M)."""
         batch, dim = beliefs.batch, beliefs.theta.shape[-1]
-        roots = self.radii(beliefs)[..., None, None] * beliefs.observed.W
-        noise = rng.standard_normal((*batch, self.draws, self.objectives, roots.shape[-2]))
-        if roots.shape[-3] == 1:  # one S: one product instead of many small ones
-            noise = noise @ roots
+        scaled_roots = self.radii(beliefs)[..., None, None] * beliefs.observed.W
+        draws = rng.standard_normal((*batch, self.draws, self.objectives, scaled_roots.shape[-2]))
+        if scaled_roots.shape[-3] == 1:  # one S: one product instead of many small ones
+            draws = draws @ scaled_roots
         else:
-            noise = np.vecmat(noise, roots[..., None, :, :, :])
-        parameters = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, dim)
+            draws = np.vecmat(draws, scaled_roots[..., None, :, :, :])
+        parameters = (beliefs.theta[..., None, :, :] + draws).reshape(*batch, -1, dim)
         # Arms last: the maximum over the draws runs along memory.
         products = parameters @ np.swapaxes(arms, -1, -2)
-        each = products.reshape(*batch, self.draws, self.objectives, -1)
-        return np.swapaxes(each.max(axis=-3), -1, -2)
+        products_of_draws = products.reshape(*batch, self.draws, self.objectives, -1)
+        return np.swapaxes(products_of_draws.max(axis=-3), -1, -2)

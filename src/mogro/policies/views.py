@@ -12,15 +12,15 @@ _MAX_NUMBERS = 12  # numbers that an array may have to be shown
 
 def changed_settings(policy: Any) -> dict[str, Any]:
     """Return the hyper-parameters of a policy that differ from their defaults, in words."""
-    shown = {}
+    settings = {}
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)
-        usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
-        if field.init and not usual:
-            large = isinstance(value, np.ndarray) and value.size > _MAX_NUMBERS
-            whole = " ".join(repr(value).split())  # of an array, without line breaks
-            shown[field.name] = f"<array {value.shape}>" if large else whole
-    return shown
+        is_default = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
+        if field.init and not is_default:
+            is_large = isinstance(value, np.ndarray) and value.size > _MAX_NUMBERS
+            text = " ".join(repr(value).split())  # of an array, without line breaks
+            settings[field.name] = f"<array {value.shape}>" if is_large else text
+    return settings
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:

@@ -70,23 +70,23 @@ def _checked(world: Environment) -> Instance:
 
 def _offer(instance: Instance, rng: Rng, batch: tuple[int, ...], step: int) -> FloatArray:
     """Return the features of a round, of as many arms as the world allows."""
-    offered, most = instance.contexts(rng=rng, batch=batch, step=step), instance.world.arms
+    features, limit = instance.contexts(rng=rng, batch=batch, step=step), instance.world.arms
     if instance.ragged:
         fewest = instance.world.fewest_arms  # type: ignore[attr-defined]
-        fits = 1 <= fewest <= len(offered) <= most
-        require(fits, f"contexts: expected {fewest} to {most} arms, got {len(offered)}")
-    return offered
+        fits = 1 <= fewest <= len(features) <= limit
+        require(fits, f"contexts: expected {fewest} to {limit} arms, got {len(features)}")
+    return features
 
 
 def _play(
     instance: Instance, rng: Rng, *, step: int, batch: tuple[int, ...] = ()
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Play the last arm of a round; return features, means and rewards."""
-    world, offered = instance.world, _offer(instance, rng, batch, step)
-    arms = len(offered) if instance.ragged else world.arms
-    features = _broadcast(offered, (*batch, arms, world.dim), "contexts")
-    stated = instance.means(offered, step=step)
-    means = _broadcast(stated, (*batch, arms, world.objectives), "means")
+    world, offer = instance.world, _offer(instance, rng, batch, step)
+    arms = len(offer) if instance.ragged else world.arms
+    features = _broadcast(offer, (*batch, arms, world.dim), "contexts")
+    means_there = instance.means(offer, step=step)
+    means = _broadcast(means_there, (*batch, arms, world.objectives), "means")
     rewards = _observe(instance, features[..., -1, :], arms - 1, rng, step=step)
     return features, means, rewards
 
@@ -115,14 +115,14 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
 
 def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
     """Compare a batch of learners with each of them alone."""
-    separate, together = _generators(batch), Streams(_generators(batch))
+    generators, streams = _generators(batch), Streams(_generators(batch))
     for step in range(2):
-        features, _, rewards = _play(instance, together, batch=batch, step=step)
+        features, _, rewards = _play(instance, streams, batch=batch, step=step)
         for learner in np.ndindex(*batch):
-            alone = _play(instance, separate[learner], step=step)
+            single = _play(instance, generators[learner], step=step)
             where = f"learner {learner} of batch {batch} against a single call"
-            _same(features[learner], alone[0], f"contexts of {where}", within=1e-12)
-            _same(rewards[learner], alone[2], f"rewards of {where}", within=1e-12)
+            _same(features[learner], single[0], f"contexts of {where}", within=1e-12)
+            _same(rewards[learner], single[2], f"rewards of {where}", within=1e-12)
 
 
 def _generators(batch: tuple[int, ...]) -> Any:
@@ -140,20 +140,20 @@ def _check_rewards(instance: Instance) -> None:
                 draws = [_observe(instance, x, arm, rng, step=step) for _ in range(_SINGLE_DRAWS)]
                 rewards = np.stack(draws)
             else:
-                many = np.broadcast_to(x, (_DRAWS, *x.shape))
-                rewards = _observe(instance, many, arm, rng, step=step)
+                copies = np.broadcast_to(x, (_DRAWS, *x.shape))
+                rewards = _observe(instance, copies, arm, rng, step=step)
             noise = getattr(instance.world, "noise", None)
             _compare(rewards, means[arm], noise, f"arm {arm}, step {step}")
 
 
 def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where: str) -> None:
-    got, spread, n = rewards.mean(axis=0), rewards.std(axis=0), len(rewards)
+    mean, spread, n = rewards.mean(axis=0), rewards.std(axis=0), len(rewards)
     # Rare rewards may not have come at all, so that their spread is not seen: a few are allowed.
     limit = 6 * spread / np.sqrt(n) + 20 / n * np.abs(rewards - means).max() + 1e-9
     require(
-        (np.abs(got - means) <= limit + 1e-9 * np.abs(means)).all(),
+        (np.abs(mean - means) <= limit + 1e-9 * np.abs(means)).all(),
         f"observe: expected rewards with the means that the world says, {means} ({where}), "
-        f"got {got} over {n} draws",
+        f"got {mean} over {n} draws",
     )
     if noise is not None:
         require(
@@ -163,13 +163,13 @@ def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where:
 
 
 def _check_long_life(instance: Instance) -> None:
-    rng, first = np.random.default_rng(7), np.random.default_rng(3)
-    features = instance.contexts(rng=first, batch=(), step=0)
+    rng, first_rng = np.random.default_rng(7), np.random.default_rng(3)
+    features = instance.contexts(rng=first_rng, batch=(), step=0)
     before = instance.means(features, step=0).copy()
     for step in range(_ROUNDS):
-        offered = _offer(instance, rng, (), step)
-        arm = step % len(offered)
-        instance.observe(offered[arm], rng=rng, arm=arm, step=step)
+        offer = _offer(instance, rng, (), step)
+        arm = step % len(offer)
+        instance.observe(offer[arm], rng=rng, arm=arm, step=step)
     after = Instance(instance.world).means(features, step=0)
     _same(after, before, f"means before and after {_ROUNDS} rounds")
 

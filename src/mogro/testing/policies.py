@@ -64,11 +64,11 @@ def check_policy(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for d, K, M in sizes:
-            first, again = (_play(make, [_arms(d, K, seed=2)], M, seed=3) for _ in range(2))
-            require((first == again).all(), "the same seed gave different arms")
+            pulls, again = (_play(make, [_arms(d, K, seed=2)], M, seed=3) for _ in range(2))
+            require((pulls == again).all(), "the same seed gave different arms")
             if batched:
-                stays = arms is not None or takes_arm(make(d, M, ()))
-                counts = [K if stays else 1 + (K + n) % 7 for n in range(40)]
+                fixed_arms = arms is not None or takes_arm(make(d, M, ()))
+                counts = [K if fixed_arms else 1 + (K + n) % 7 for n in range(40)]
                 _check_batch(make, d, [K], M)
                 _check_batch(make, d, counts, M)
         for features in _odd_arms(dim or 4, arms):
@@ -85,17 +85,17 @@ def _check_batch(make_policy: Maker, dim: int, counts: list[int], objectives: in
         np.stack([_arms(dim, arms, seed=2 * n + row) for row in range(2)])[:, None]
         for n, arms in enumerate(counts)
     ]
-    together = _play(make_policy, offers, objectives, seed=4, batch=(2, 3))
+    pulls = _play(make_policy, offers, objectives, seed=4, batch=(2, 3))
     for learner, (i, j) in enumerate(np.ndindex(2, 3)):
         offered = [features[i, 0] for features in offers]
-        alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
+        pulls_alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
         require(
-            (together[:, i, j] == alone).all(),
+            (pulls[:, i, j] == pulls_alone).all(),
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
             f"(dim {dim}, {counts[0]} arms, {objectives} objectives)",
         )
     single = _play(make_policy, [offer[0] for offer in offers], objectives, seed=4, batch=(1,))
-    same = (single[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
+    same = (single[:, 0] == pulls[:, 0, 0]).all()  # which is what that learner alone chose
     require(same, "a batch of one chose other arms than no batch")
 
 
@@ -158,7 +158,7 @@ def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:
 def _odd_arms(dim: int, arms: int | None) -> list[FloatArray]:
     """Return feature sets that are degenerate in one way each, of so many arms or of any number."""
     base = _arms(dim, 3, seed=5)
-    odd = [
+    degenerate = [
         np.zeros((3, dim)),
         np.repeat(base[:1], 5, axis=0),  # all equal
         np.outer([1.0, 0.5, -2.0], base[0]),  # collinear
@@ -167,4 +167,4 @@ def _odd_arms(dim: int, arms: int | None) -> list[FloatArray]:
         1e-6 * base,
         1e6 * base,
     ]
-    return [x if arms is None else x[np.arange(arms) % len(x)] for x in odd]
+    return [x if arms is None else x[np.arange(arms) % len(x)] for x in degenerate]

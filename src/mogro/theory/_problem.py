@@ -46,22 +46,22 @@ def read_parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
 def _representable(vectors: FloatArray, name: str) -> None:
     """Refuse vectors whose squares, and squares of these, overflow or vanish."""
     largest = np.abs(vectors).max(axis=1)
-    off = (largest > HUGE) | ((largest < 1 / HUGE) & (largest > 0))
-    if off.any():
+    is_off = (largest > HUGE) | ((largest < 1 / HUGE) & (largest > 0))
+    if is_off.any():
         raise ValueError(
             f"{name}: expected absolute values between {1 / HUGE:g} and {HUGE:g}, "
-            f"got {largest[off][0]:g}; choose other units"
+            f"got {largest[is_off][0]:g}; choose other units"
         )
 
 
-def read_norms(value: tuple[float, float] | None) -> tuple[float, float]:
+def read_norms(norms: tuple[float, float] | None) -> tuple[float, float]:
     """Return the smallest and the largest norm of the parameters, l and L; None is (1, 1)."""
-    if value is None:
+    if norms is None:
         return 1.0, 1.0
-    if np.shape(value) != (2,):
-        raise ValueError(f"parameter_norms: expected a pair (smallest, largest), got {value!r}")
-    smallest = real(value[0], "parameter_norms", above=0)
-    return smallest, real(value[1], "parameter_norms", minimum=smallest)
+    if np.shape(norms) != (2,):
+        raise ValueError(f"parameter_norms: expected a pair (smallest, largest), got {norms!r}")
+    smallest = real(norms[0], "parameter_norms", above=0)
+    return smallest, real(norms[1], "parameter_norms", minimum=smallest)
 
 
 def read_run(
@@ -118,9 +118,9 @@ def span_coordinates(features: ArrayLike, theta: ArrayLike) -> Problem:
     values = floats(theta, "theta", shape=("M", arms.shape[1])).astype(np.float64)
     if (basis := span_basis(arms)) is None:
         return Problem(arms, values)
-    inside = values @ basis
-    inside[np.linalg.norm(inside, axis=1) <= 1e-12 * np.linalg.norm(values, axis=1)] = 0
-    return Problem(arms @ basis, inside)
+    coordinates = values @ basis
+    coordinates[np.linalg.norm(coordinates, axis=1) <= 1e-12 * np.linalg.norm(values, axis=1)] = 0
+    return Problem(arms @ basis, coordinates)
 
 
 def span_basis(arms: FloatArray) -> FloatArray | None:

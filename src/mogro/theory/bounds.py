@@ -164,8 +164,8 @@ def fairness_bound(
     start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
     share = between(psi, "psi", 0, 1)
     ratio = sigma * xmax**2 / slope / slack
-    wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
-    settled = max(math.floor(wait) + start, 2 * start)
-    missed = 3 * count(objectives, "objectives") / T
-    missed += d * math.exp(-slope * (settled - start) / (10 * xmax**2))
-    return share * max(0.0, (T - settled) / T) * max(0.0, 1 - missed)
+    delay = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
+    learned_from = max(math.floor(delay) + start, 2 * start)
+    missing = 3 * count(objectives, "objectives") / T
+    missing += d * math.exp(-slope * (learned_from - start) / (10 * xmax**2))
+    return share * max(0.0, (T - learned_from) / T) * max(0.0, 1 - missing)

@@ -186,8 +186,8 @@ def radius_cap(
     if xmax is not None or parameter_norms is not None:
         third = diversity_left(lam, 0.0, gamma, **norms) / 3
     if xmax is None:
-        total = 2 * math.asin(min(1.0, (scaled - third) / 4))
-        return max(0.0, smallest * math.sin(total - math.acos(gamma)))
+        angle = 2 * math.asin(min(1.0, (scaled - third) / 4))
+        return max(0.0, smallest * math.sin(angle - math.acos(gamma)))
     # |theta - x / gamma| = reach, solved for the angle between theta and x.
     ratio = xmax / gamma
     reach = (scaled * gamma**2 - third) / (2 * xmax * gamma)

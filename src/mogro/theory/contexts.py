@@ -95,7 +95,7 @@ def _draw(contexts: Contexts, size: int, rng: np.random.Generator, name: str) ->
     else:  # one round after the other
         steps: list[Any] = [{"step": step} if "step" in names else {} for step in range(size)]
         rounds = [np.asarray(contexts(rng=rng, **step)) for step in steps]
-        if len(shapes := sorted({part.shape for part in rounds})) > 1:
+        if len(shapes := sorted({features.shape for features in rounds})) > 1:
             raise ValueError(
                 f"{name}: expected the same number of arms in all rounds, "
                 f"got shapes {shapes[0]} and {shapes[-1]}"
@@ -117,10 +117,10 @@ def measure_rounds(
 
     searched = min(len(rounds) // 2, _SEARCHED)
     direction = worst_direction(rounds[:searched], level, rng)
-    reached = (rounds[searched:] @ direction).max(axis=-1)
-    size, hits = len(reached), int((reached >= level).sum())
+    best_values = (rounds[searched:] @ direction).max(axis=-1)
+    size, hits = len(best_values), int((best_values >= level).sum())
     low, high = binomtest(hits, size).proportion_ci()
-    return ConfidenceInterval(hits / size, float(low), float(high)), float(reached.max())
+    return ConfidenceInterval(hits / size, float(low), float(high)), float(best_values.max())
 
 
 def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
@@ -131,11 +131,11 @@ def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -
         return float((best >= level).mean()), float(best.mean())  # the mean where shares are equal
 
     dim = draws.shape[-1]
-    some = unit_vectors(rng.standard_normal((_DIRECTIONS if dim > 1 else 0, dim)))
-    worst = min([*np.eye(dim), *-np.eye(dim), *some], key=score)
+    random_directions = unit_vectors(rng.standard_normal((_DIRECTIONS if dim > 1 else 0, dim)))
+    worst = min([*np.eye(dim), *-np.eye(dim), *random_directions], key=score)
     lowest = score(worst)
     for width in np.geomspace(0.5, 0.01, _REFINEMENTS if dim > 1 else 0):
-        trial = unit_vectors(worst + width * rng.standard_normal(dim))
-        if (trial_score := score(trial)) < lowest:
-            worst, lowest = trial, trial_score
+        candidate = unit_vectors(worst + width * rng.standard_normal(dim))
+        if (candidate_score := score(candidate)) < lowest:
+            worst, lowest = candidate, candidate_score
     return np.asarray(worst)

@@ -122,15 +122,15 @@ class Diagnosis:
     __repr__ = __str__
 
 
-def _section(title: str, lines: Mapping[str, object]) -> str:
+def _section(title: str, entries: Mapping[str, object]) -> str:
     """Return a title, and names with what there is to say."""
-    text = [title, "-" * len(title)]
-    for name, value in lines.items():
-        words = f"{value:.6g}" if isinstance(value, float) else str(value)
-        words = {"True": "yes", "False": "no", "None": "none"}.get(words, words)
-        start, indent = name.replace("_", " ").ljust(_INDENT), " " * _INDENT
-        text += textwrap.wrap(words, _WIDTH, initial_indent=start, subsequent_indent=indent)
-    return "\n".join(text)
+    lines = [title, "-" * len(title)]
+    for name, value in entries.items():
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        text = {"True": "yes", "False": "no", "None": "none"}.get(text, text)
+        label, indent = name.replace("_", " ").ljust(_INDENT), " " * _INDENT
+        lines += textwrap.wrap(text, _WIDTH, initial_indent=label, subsequent_indent=indent)
+    return "\n".join(lines)
 
 
 def diagnose(
@@ -214,28 +214,28 @@ def diagnose(
     weights = None
     if isinstance(scalarization, RandomWeights):
         weights = np.array(scalarization.dirichlet(objectives))
-    inside = span_coordinates(arms.reshape(-1, dim), parameters)
-    if len(missed := np.flatnonzero(~inside.theta.any(axis=1))):
+    problem = span_coordinates(arms.reshape(-1, dim), parameters)
+    if len(constant := np.flatnonzero(~problem.theta.any(axis=1))):
         raise ValueError(
-            f"theta: expected every objective to depend on the arms, got objective {missed[0]}, "
+            f"theta: expected every objective to depend on the arms, got objective {constant[0]}, "
             "which has mean 0 for all of them"
         )
-    inside = inside._replace(features=inside.features.reshape(*arms.shape[:-1], -1))
-    good = measure_goodness(*inside, apart=weights is not None)
-    how = "" if scalarization == RandomWeights() else f", scalarization={scalarization!r}"
+    problem = problem._replace(features=problem.features.reshape(*arms.shape[:-1], -1))
+    goodness = measure_goodness(*problem, apart=weights is not None)
+    setting = "" if scalarization == RandomWeights() else f", scalarization={scalarization!r}"
     return Diagnosis(
         arms=arms.shape[-2],
         dim=dim,
-        rank=inside.theta.shape[1],
+        rank=problem.theta.shape[1],
         objectives=objectives,
         noise=sigma,
         rounds=T,
         scalarization=repr(scalarization),
-        policy=f"MOGRO({dim}, {objectives}{how})",
-        assumptions=_assumptions(inside.theta, good, apart=weights is not None),
-        goodness=good,
+        policy=f"MOGRO({dim}, {objectives}{setting})",
+        assumptions=_assumptions(problem.theta, goodness, apart=weights is not None),
+        goodness=goodness,
         guarantees=collect_guarantees(
-            *inside, good, weights=weights, noise=sigma, rounds=T, epsilon=epsilon
+            *problem, goodness, weights=weights, noise=sigma, rounds=T, epsilon=epsilon
         ),
         sampled_rounds=len(arms) if arms.ndim == 3 else None,
     )
@@ -253,8 +253,8 @@ def _read_problem(features: ArrayLike | Contexts, theta: ArrayLike) -> Problem:
 
 def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
     """Return sigma >= 0, small enough for its square and the square of that to be a float."""
-    listed = np.atleast_1d(np.asarray(noise)).tolist()
-    levels = [between(level, "noise", 0, check.HUGE) for level in listed]
+    values = np.atleast_1d(np.asarray(noise)).tolist()
+    levels = [between(level, "noise", 0, check.HUGE) for level in values]
     if len(levels) not in (1, objectives):
         raise ValueError(
             f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
@@ -262,25 +262,25 @@ def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
     return max(levels)
 
 
-def _assumptions(theta: FloatArray, good: Goodness, *, apart: bool) -> tuple[Assumption, ...]:
+def _assumptions(theta: FloatArray, goodness: Goodness, *, apart: bool) -> tuple[Assumption, ...]:
     """Say which assumptions of the theory hold; random weights need objectives to be apart."""
-    off = max(good.feature_norm - 1, good.largest_norm - 1, 1 - good.smallest_norm)
-    bounded = off <= UNIT_SLACK or good.version != "theorem"
-    needed, rank = good.needed, np.linalg.matrix_rank(theta)
-    norms = (
-        f"feature norms up to {good.feature_norm:.4g}, parameter norms {good.smallest_norm:.4g} to "
-        f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
+    excess = max(goodness.feature_norm - 1, goodness.largest_norm - 1, 1 - goodness.smallest_norm)
+    bounded = excess <= UNIT_SLACK or goodness.version != "theorem"
+    needed, rank = goodness.needed, np.linalg.matrix_rank(theta)
+    norms_text = (
+        f"feature norms up to {goodness.feature_norm:.4g}, parameter norms "
+        f"{goodness.smallest_norm:.4g} to {goodness.largest_norm:.4g} (theorem: up to 1, and 1)"
     )
-    span = f"{len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
-    level = f"best level gamma {good.level:.6g}, needed above 1 - {1 - needed:.3g}"
+    span_text = f"{len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
+    level_text = f"best level gamma {goodness.level:.6g}, needed above 1 - {1 - needed:.3g}"
     if needed > 1:
-        level = f"best level gamma {good.level:.6g}, needed above {needed:.6g}"
+        level_text = f"best level gamma {goodness.level:.6g}, needed above {needed:.6g}"
     assumptions = [
-        Assumption("bounded", bounded, -max(0.0, off), norms),
-        Assumption("objectives span", good.diversity > 0, good.diversity, span),
-        Assumption("good arms", good.alpha is not None, good.level - needed, level),
+        Assumption("bounded", bounded, -max(0.0, excess), norms_text),
+        Assumption("objectives span", goodness.diversity > 0, goodness.diversity, span_text),
+        Assumption("good arms", goodness.alpha is not None, goodness.level - needed, level_text),
     ]
-    if apart and (least := good.separation) is not None:
-        words = f"two objectives at distance {least:.4g}, which the radius must not exceed"
-        assumptions.append(Assumption("objectives apart", least > 0, least, words))
+    if apart and (separation := goodness.separation) is not None:
+        distance = f"two objectives at distance {separation:.4g}, which the radius must not exceed"
+        assumptions.append(Assumption("objectives apart", separation > 0, separation, distance))
     return tuple(assumptions)

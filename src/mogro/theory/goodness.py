@@ -128,8 +128,8 @@ def best_goodness(
         gamma = (low + high) / 2
         if not low < gamma < high:
             break
-        good = goodness(features, theta, gamma=gamma) >= cap(gamma) > 0
-        low, high = (gamma, high) if good else (low, gamma)
+        is_good = goodness(features, theta, gamma=gamma) >= cap(gamma) > 0
+        low, high = (gamma, high) if is_good else (low, gamma)
     return (low, cap(low)) if low > needed else None
 
 
@@ -228,7 +228,7 @@ def measure_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) ->
     """
     norms = np.linalg.norm(theta, axis=1)
     distances = np.linalg.norm(theta[:, None] - theta, axis=-1)[~np.eye(len(theta), dtype=bool)]
-    sizes = Goodness(
+    facts = Goodness(
         diversity=objective_diversity(theta),
         level=goodness_level(features, theta) if features.ndim == 2 else 0.0,
         needed=0.0,
@@ -238,51 +238,53 @@ def measure_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) ->
         smallest_norm=float(norms.min()),
         largest_norm=float(norms.max()),
     )
-    measured = (_measure(features, theta, sizes, apart, *each) for each in _versions(sizes).items())
-    first = next(measured)
-    return next((good for good in chain([first], measured) if good.alpha is not None), first)
+    versions = (
+        _measure(features, theta, facts, apart, *version) for version in _versions(facts).items()
+    )
+    first = next(versions)
+    return next((good for good in chain([first], versions) if good.alpha is not None), first)
 
 
 def _measure(
     features: FloatArray,
     theta: FloatArray,
-    sizes: Goodness,
+    facts: Goodness,
     apart: bool,
     version: str,
     norms: Norms,
 ) -> Goodness:
     """Return what one version of the lemma says."""
-    lam, perfect = sizes.diversity, norms["feature_norm"] or 1.0  # the level of perfect arms
+    lam, top = facts.diversity, norms["feature_norm"] or 1.0  # the level of perfect arms
     if not lam:
-        return replace(sizes, version=version, needed=perfect)
+        return replace(facts, version=version, needed=top)
 
     def cap(gamma: float) -> float:
-        return radius_cap(lam, min(gamma, perfect), **norms)  # a norm may be above 1 by rounding
+        return radius_cap(lam, min(gamma, top), **norms)  # a norm may be above 1 by rounding
 
     needed = goodness_needed(lam, **norms)
-    good = replace(sizes, version=version, needed=needed, perfect_alpha=cap(perfect) or None)
+    result = replace(facts, version=version, needed=needed, perfect_alpha=cap(top) or None)
     if features.ndim == 2:
         pair = best_goodness(features, theta, needed=needed, cap=cap)
     else:
-        level = needed + _CONTEXT_LEVEL * (perfect - needed)
+        level = needed + _CONTEXT_LEVEL * (top - needed)
         share, reached = measure_rounds(features, level, np.random.default_rng(0))
-        good = replace(good, level=max(0.0, reached), probability=share)
+        result = replace(result, level=max(0.0, reached), probability=share)
         pair = (level, cap(level)) if share.low > 0 else None
     if pair is None:
-        return good
+        return result
     gamma, alpha = pair
-    if apart and good.separation:
-        alpha = min(alpha, good.separation)
-    left = diversity_left(lam, alpha, min(gamma, perfect), **norms)
-    return replace(good, gamma=gamma, alpha=alpha, diversity_left=left)
+    if apart and result.separation:
+        alpha = min(alpha, result.separation)
+    diversity = diversity_left(lam, alpha, min(gamma, top), **norms)
+    return replace(result, gamma=gamma, alpha=alpha, diversity_left=diversity)
 
 
-def _versions(good: Goodness) -> dict[str, Norms]:
+def _versions(facts: Goodness) -> dict[str, Norms]:
     """Return the versions of the lemma whose norms a problem keeps to, the theorem's first."""
-    sizes = good.smallest_norm, good.largest_norm
-    norms = {"all norms": Norms(feature_norm=good.feature_norm, parameter_norms=sizes)}
-    if good.feature_norm <= 1 + UNIT_SLACK:
-        norms = {"parameter norms": Norms(feature_norm=None, parameter_norms=sizes)} | norms
-        if max(good.largest_norm - 1, 1 - good.smallest_norm) <= UNIT_SLACK:
+    norm_range = facts.smallest_norm, facts.largest_norm
+    norms = {"all norms": Norms(feature_norm=facts.feature_norm, parameter_norms=norm_range)}
+    if facts.feature_norm <= 1 + UNIT_SLACK:
+        norms = {"parameter norms": Norms(feature_norm=None, parameter_norms=norm_range)} | norms
+        if max(facts.largest_norm - 1, 1 - facts.smallest_norm) <= UNIT_SLACK:
             norms = {"theorem": Norms(feature_norm=None, parameter_norms=None)} | norms
     return norms

@@ -23,7 +23,7 @@ from mogro.theory.thresholds import (
     threshold_round_robin,
 )
 
-_SLACK = 0.1  # of the fairness index, times the largest conceivable mean reward
+_DEFAULT_SLACK = 0.1  # of the fairness index, times the largest conceivable mean reward
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Guarantees:
 def collect_guarantees(
     features: FloatArray,
     theta: FloatArray,
-    good: Goodness,
+    goodness: Goodness,
     *,
     weights: FloatArray | None,
     noise: float,
@@ -85,47 +85,49 @@ def collect_guarantees(
     ``weights`` are Dirichlet parameters (M,), None: round robin. The corollary on contexts is about
     random weights only, and states no bound on T_0.
     """
-    (objectives, dim), fixed = theta.shape, features.ndim == 2
-    norm, size, alpha = good.bound_norm, good.largest_norm, good.alpha or good.perfect_alpha
-    guaranteed = Guarantees(_SLACK * norm * size if epsilon is None else epsilon)
+    (objectives, dim), fixed_arms = theta.shape, features.ndim == 2
+    norm, size = goodness.bound_norm, goodness.largest_norm
+    alpha = goodness.alpha or goodness.perfect_alpha
+    guarantees = Guarantees(_DEFAULT_SLACK * norm * size if epsilon is None else epsilon)
     if alpha is None:
-        return guaranteed
+        return guarantees
     run: dict[str, Any] = {"noise": noise, "dim": dim, "rounds": rounds, "feature_norm": norm}
     B = (threshold_round_robin if weights is None else threshold_random_weights)(alpha, **run)
-    start = _initial_rounds(features, B) if fixed else _uniform_rounds(features, B)
-    guaranteed = replace(
-        guaranteed,
+    initial_rounds = (_initial_rounds if fixed_arms else _uniform_rounds)(features, B)
+    guarantees = replace(
+        guarantees,
         threshold=B,
-        hypothetical=good.alpha is None,
+        hypothetical=goodness.alpha is None,
         # The trace of V after T rounds is at most T x_max^2.
-        unreachable=rounds * good.feature_norm**2 / dim < B,
-        initial_rounds=start,
+        unreachable=rounds * goodness.feature_norm**2 / dim < B,
+        initial_rounds=initial_rounds,
     )
-    left = good.diversity_left
-    if left is None or left <= 0 or (not fixed if weights is None else good.separation == 0):
-        return guaranteed
-    phi, increment = None, left
+    diversity = goodness.diversity_left
+    covered = fixed_arms if weights is None else goodness.separation != 0
+    if diversity is None or diversity <= 0 or not covered:
+        return guarantees
+    phi, increment = None, diversity
     if weights is not None:
         phi = regularity(theta, weights, epsilon=alpha / 2).phi.low
-        share = 1.0 if good.probability is None else good.probability.low
+        probability = 1.0 if goodness.probability is None else goodness.probability.low
         increment = eigenvalue_increment(
-            left, phi=phi, objectives=objectives, goodness_probability=share
+            diversity, phi=phi, objectives=objectives, goodness_probability=probability
         )
-    guaranteed = replace(guaranteed, phi=phi, increment=increment)
-    if increment < 1e-290 or start is None:  # no bound that a float could hold
-        return replace(guaranteed, regret=math.inf, fairness=None if weights is None else 0.0)
-    run |= {"objectives": objectives, "initial_rounds": start}
+    guarantees = replace(guarantees, phi=phi, increment=increment)
+    if increment < 1e-290 or initial_rounds is None:  # no bound that a float could hold
+        return replace(guarantees, regret=math.inf, fairness=None if weights is None else 0.0)
+    run |= {"objectives": objectives, "initial_rounds": initial_rounds}
     fairness = None
     if weights is None:
-        regret = regret_bound_round_robin(diversity_left=left, parameter_norm=size, **run)
+        regret = regret_bound_round_robin(diversity_left=diversity, parameter_norm=size, **run)
     else:
         regret = regret_bound_random_weights(increment=increment, parameter_norm=size, **run)
-        slack = guaranteed.epsilon
+        slack = guarantees.epsilon
         psi = regularity(theta, weights, epsilon=slack / 3 / norm).psi
         if psi is not None:
             fairness = fairness_bound(slack, psi=psi.low, increment=increment, **run)
     vacuous = regret >= 2 * norm * size * rounds  # no gap is larger than 2 x_max L
-    return replace(guaranteed, regret=regret, vacuous=vacuous, fairness=fairness)
+    return replace(guarantees, regret=regret, vacuous=vacuous, fairness=fairness)
 
 
 def _initial_rounds(features: FloatArray, threshold: float) -> int | None:
@@ -141,5 +143,5 @@ def _uniform_rounds(rounds: FloatArray, threshold: float) -> int | None:
     """Estimate T_0 of uniform pulls by the mean growth of V in rounds (n, K, d)."""
     arms = rounds.reshape(-1, rounds.shape[-1])
     growth = float(np.linalg.eigvalsh(arms.T @ arms / len(arms))[0])
-    taken = threshold / growth if growth > 0 else math.inf
-    return math.ceil(taken) if taken < MOST_ROUNDS else None
+    needed = threshold / growth if growth > 0 else math.inf
+    return math.ceil(needed) if needed < MOST_ROUNDS else None

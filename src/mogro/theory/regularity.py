@@ -81,34 +81,34 @@ def regularity(
     """
     vectors = read_parameters(theta)
     radius = real(epsilon, "epsilon", above=0)
-    size = count(samples, "samples", minimum=100)
-    given = floats(concentration, "concentration", shape=(...,))
-    if given.shape not in ((), (len(vectors),)) or not ((given > 0) & (given <= _SHARPEST)).all():
+    draws = count(samples, "samples", minimum=100)
+    values = floats(concentration, "concentration", shape=(...,))
+    if (
+        values.shape not in ((), (len(vectors),))
+        or not ((values > 0) & (values <= _SHARPEST)).all()
+    ):
         raise ValueError(
             f"concentration: expected one number > 0 and <= {_SHARPEST:g}, or one for each of "
             f"{len(vectors)} objectives, got {concentration!r}"
         )
-    a = np.broadcast_to(given, len(vectors)).astype(np.float64)
+    a = np.broadcast_to(values, len(vectors)).astype(np.float64)
     generator = np.random.default_rng(0) if rng is None else rng
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
-    few = min(size, max(1000, _DRAWS // len(vectors)))
-    corners = range(len(vectors))
-    first = [_corner_probability(vectors, a, m, radius, few, generator) for m in corners]
-    least = min(corners, key=lambda m: first[m].value)
-    phi = first[least]
+    pilot_draws = min(draws, max(1000, _DRAWS // len(vectors)))
+    objectives = range(len(vectors))
+    pilots = [
+        _corner_probability(vectors, a, m, radius, pilot_draws, generator) for m in objectives
+    ]
+    corner = min(objectives, key=lambda m: pilots[m].value)
+    phi = pilots[corner]
     if len(vectors) > 2:  # otherwise it is exact
-        phi = _corner_probability(vectors, a, least, radius, size, generator)
-    together = np.linalg.norm(vectors[:, None] - vectors, axis=-1).max() < radius
-    return Regularity(phi, phi if (a >= 1).all() or together else None)
+        phi = _corner_probability(vectors, a, corner, radius, draws, generator)
+    all_near = np.linalg.norm(vectors[:, None] - vectors, axis=-1).max() < radius
+    return Regularity(phi, phi if (a >= 1).all() or all_near else None)
 
 
 def _corner_probability(
-    theta: FloatArray,
-    a: FloatArray,
-    m: int,
-    radius: float,
-    samples: int,
-    rng: np.random.Generator,
+    theta: FloatArray, a: FloatArray, m: int, radius: float, samples: int, rng: np.random.Generator
 ) -> ConfidenceInterval:
     """Estimate P(|theta_w - theta_m| < eps)."""
     from scipy.special import betainc

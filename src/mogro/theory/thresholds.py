@@ -179,8 +179,8 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     24
     """
     arms = check.read_features(basis)
-    inside = check.span_basis(arms)
-    arms = arms if inside is None else arms @ inside
+    basis_of_span = check.span_basis(arms)
+    arms = arms if basis_of_span is None else arms @ basis_of_span
     weakest = float(np.linalg.eigvalsh(arms.T @ arms)[0])
     cycles = real(threshold, "threshold", minimum=0) / weakest
     if cycles > check.MOST_ROUNDS:

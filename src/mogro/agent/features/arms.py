@@ -238,7 +238,7 @@ class ArmReader:
         known_ids, known_list = self._ids
         id_list = list(arms) if type(arms) in (dict, tuple) else arms
         if type(id_list) is not list or not id_list or id_list != known_list:
-            known_ids = unique_strings(arms, "arms", wanted=_EXPECTED)
+            known_ids = unique_strings(arms, "arms", expected=_EXPECTED)
             self._ids = known_ids, list(known_ids)
         return known_ids
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
 from mogro.agent.features.encoder import Encoder, Record, record_text
 from mogro.agent.objective import LARGEST
-from mogro.beliefs import UNSEEN, Beliefs, FrozenPosterior, unseen_scale
+from mogro.beliefs import UNOBSERVED_DEVIATION, Beliefs, FrozenPosterior, scale_unobserved
 
 FeatureSpec = int | Encoder  # a number of features, or how records become features
 Interactions = bool | Sequence[tuple[str, str]]
@@ -292,8 +292,9 @@ class PosteriorInContext:
         W = self._posterior.W
         if self._arms is not None:
             deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
-            if deviations.max() > UNSEEN:
-                W = W * unseen_scale(deviations, self._view.offered_sizes(self._arms()))[:, None]
+            if deviations.max() > UNOBSERVED_DEVIATION:
+                sizes = self._view.offered_sizes(self._arms())
+                W = W * scale_unobserved(deviations, sizes)[:, None]
         return self._view.project_rows(W)
 
     @property
