@@ -34,9 +34,9 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     agent_log = read_log(log)
     objective_set, data = agent_log.objective_set, agent_log.data
     names = objective_set.names
-    each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
-    table = data.to_table(columns=["time", "holdout", "observed", "subject", *each])
-    measured = lifts(
+    outcome_columns = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
+    table = data.to_table(columns=["time", "holdout", "observed", "subject", *outcome_columns])
+    results = lifts(
         objective_set,
         np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),
         pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
@@ -45,6 +45,6 @@ def lift(log: object, /) -> tuple[Lift, ...]:
         observed=table.column("observed").to_numpy(),
         subjects=table.column("subject").fill_null(0).to_numpy(),
     )
-    if not measured:
+    if not results:
         raise ValueError("log: expected decisions of a baseline (holdout=), got none")
-    return measured
+    return results

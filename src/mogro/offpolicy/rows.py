@@ -77,10 +77,12 @@ def weighted_rows(
     propensities = _read_probabilities(logged, "logged", n)
     noise = None
     if errors is not None:
-        sizes = floats(errors, "errors", shape=(n,))
-        if sizes.min() < 0:
-            raise ValueError(f"errors: expected standard errors >= 0, got {sizes.min():g}")
-        noise = np.divide(sizes, propensities, out=np.zeros(n), where=propensities > 0)
+        propensity_errors = floats(errors, "errors", shape=(n,))
+        if propensity_errors.min() < 0:
+            raise ValueError(
+                f"errors: expected standard errors >= 0, got {propensity_errors.min():g}"
+            )
+        noise = np.divide(propensity_errors, propensities, out=np.zeros(n), where=propensities > 0)
     return Rows(
         propensities,
         _read_probabilities(target, "target", n),
@@ -111,32 +113,34 @@ def predicted_rows(
     """
     n = len(as_floats(rewards, "rewards"))
     target = _read_probabilities(probabilities, "probabilities", n, "K")
-    chosen, every = read_logged_arms(arms, n, below=target.shape[1]), np.arange(n)
-    rows = weighted_rows(rewards, logged, target[every, chosen], arms=chosen, errors=errors)
+    chosen, row_numbers = read_logged_arms(arms, n, below=target.shape[1]), np.arange(n)
+    rows = weighted_rows(rewards, logged, target[row_numbers, chosen], arms=chosen, errors=errors)
     objectives = rows.residuals.shape[1]
     predicted = floats(predictions, "predictions", shape=(*target.shape, objectives))
-    residuals = rows.residuals - predicted[every, chosen]
+    residuals = rows.residuals - predicted[row_numbers, chosen]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
     mass = np.ones(n) @ target  # faster than a sum over the first axis
     return replace(rows, residuals=residuals, baseline=np.vecmat(target, predicted), mass=mass)
 
 
-def join_rows(parts: Iterable[Rows]) -> Rows:
+def join_rows(chunks: Iterable[Rows]) -> Rows:
     """Return rows one after the other."""
-    each = list(parts)
-    if not each:
+    chunk_list = list(chunks)
+    if not chunk_list:
         raise ValueError("rows: expected at least one chunk, got none")
-    if len(each) == 1:
-        return each[0]
+    if len(chunk_list) == 1:
+        return chunk_list[0]
     for name, sizes in (
-        ("objectives", {part.residuals.shape[1] for part in each}),
-        ("arms", {len(part.mass) for part in each}),
+        ("objectives", {chunk.residuals.shape[1] for chunk in chunk_list}),
+        ("arms", {len(chunk.mass) for chunk in chunk_list}),
     ):
         if len(sizes) > 1:
             raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
-    columns = {name: _join(each, name, fill, like) for name, fill, like in _COLUMNS}
-    return Rows(**columns, mass=np.sum([part.mass for part in each], axis=0))
+    columns = {
+        name: _join(chunk_list, name, fill_value, like) for name, fill_value, like in _COLUMNS
+    }
+    return Rows(**columns, mass=np.sum([chunk.mass for chunk in chunk_list], axis=0))
 
 
 # The columns of ``Rows``: what fills in where some chunks have none, and another column of that
@@ -152,26 +156,31 @@ _COLUMNS = (
 )
 
 
-def _join(parts: Sequence[Rows], name: str, fill: float, like: str) -> Any:
+def _join(chunks: Sequence[Rows], name: str, fill_value: float, like_name: str) -> Any:
     """Return a column of all chunks, or None if no chunk has it."""
-    columns = [(getattr(part, name), getattr(part, like)) for part in parts]
+    columns = [(getattr(chunk, name), getattr(chunk, like_name)) for chunk in chunks]
     if all(values is None for values, _ in columns):
         return None
-    return np.concatenate([np.full(o.shape, fill) if v is None else v for v, o in columns])
+    return np.concatenate(
+        [
+            np.full(like_values.shape, fill_value) if values is None else values
+            for values, like_values in columns
+        ]
+    )
 
 
 def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> FloatArray:
     """Return ``value`` as probabilities (n,), or as those of every arm (n, K)."""
     array = as_floats(value, name)
     check_shape(array, name, shape)
-    complete = array.ndim == 2
-    sums = array @ np.ones(array.shape[1]) if complete else array
-    smallest_sum = 1 - _SLACK if complete else 0.0
+    has_all_arms = array.ndim == 2
+    sums = array @ np.ones(array.shape[1]) if has_all_arms else array
+    smallest_sum = 1 - _SLACK if has_all_arms else 0.0
     if not (array.min() >= 0 and sums.min() >= smallest_sum and sums.max() <= 1 + _SLACK):
         nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
-        bad = int((nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
-        expected = "rows of probabilities that sum to 1" if complete else "probabilities"
-        raise ValueError(f"{name}: expected {expected}, got {array[bad]} in row {bad}")
+        bad_row = int((nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
+        expected = "rows of probabilities that sum to 1" if has_all_arms else "probabilities"
+        raise ValueError(f"{name}: expected {expected}, got {array[bad_row]} in row {bad_row}")
     return array
 
 
