@@ -289,7 +289,7 @@ def test_times_of_a_clock_are_drawn_as_ago() -> None:
         periods = _page.periods(now - span, now, timed=True)
         assert periods.label == label
         assert math.isclose(periods.middles[0], first)
-    assert [_page.duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
+    assert [_page.format_duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
         "0.5 seconds", "1.5 minutes", "2 hours", "12 days"
     ]  # fmt: skip
     assert _page.periods(0.0, 24.0, timed=True).label == "time"  # of the caller's own

@@ -827,7 +827,9 @@ class Agent:
             estimates = self.estimate(ids, raw, context=context)
             front = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
         alarms = find_alarms(state, self._refused_times)
-        return make_parts(state, alarms=alarms, last=last, estimates=estimates, front=front)
+        return make_parts(
+            state, alarms=alarms, last_decision=last, estimates=estimates, front=front
+        )
 
     def front(
         self,

@@ -89,14 +89,14 @@ def measure_lift(
     as would have this error. The difference has the interval that follows from both by adding
     squares (Newcombe 1998; Zou and Donner 2008).
     """
-    observed, rate = ~np.isnan(rewards), bool(are_rates(rewards))
-    groups = [observed & part for part in (~held_out, held_out)]
-    agent, baseline = (mean_interval(rewards[p], subjects[p], rate=rate) for p in groups)
+    is_known, rate = ~np.isnan(rewards), bool(are_rates(rewards))
+    masks = [is_known & mask for mask in (~held_out, held_out)]
+    agent, baseline = (mean_interval(rewards[mask], subjects[mask], rate=rate) for mask in masks)
     value = agent.value - baseline.value
     low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)
     high = value + np.hypot(agent.high - agent.value, baseline.value - baseline.low)
     difference = ConfidenceInterval(value, float(low), float(high))
-    counts = [(int(part.sum()), len(np.unique(subjects[part]))) for part in groups]
+    counts = [(int(mask.sum()), len(np.unique(subjects[mask]))) for mask in masks]
     return Lift(objective, agent, baseline, difference, *zip(*counts, strict=True))
 
 
@@ -107,22 +107,22 @@ def mean_interval(
 
     Without these, each is of another one. A rate if somebody says so, or all are 0 or 1.
     """
-    observed = ~np.isnan(rewards)
-    values, n = rewards[observed], int(observed.sum())
+    is_known = ~np.isnan(rewards)
+    values, n = rewards[is_known], int(is_known.sum())
     indices = np.arange(n)
     if subjects is not None:
-        _, indices = np.unique(subjects[observed], return_inverse=True)
-    groups = int(indices.max(initial=-1)) + 1
+        _, indices = np.unique(subjects[is_known], return_inverse=True)
+    subject_count = int(indices.max(initial=-1)) + 1
     mean = float(values.mean()) if n else np.nan
     if rate is None:
         rate = bool(are_rates(values))
-    if groups < 2:
+    if subject_count < 2:
         return ConfidenceInterval(mean, np.nan, np.nan)
     sums = np.bincount(indices, values - mean)
-    variance = float(sums @ sums) * groups / (groups - 1) / n**2
-    z = float(student_quantile(LEVEL, groups - 1))
+    variance = float(sums @ sums) * subject_count / (subject_count - 1) / n**2
+    z = float(student_quantile(LEVEL, subject_count - 1))
     if not rate:
         half_width = z * variance**0.5
         return ConfidenceInterval(mean, mean - half_width, mean + half_width)
-    size = min(mean * (1 - mean) / variance, n) if variance > 0 else groups
+    size = min(mean * (1 - mean) / variance, n) if variance > 0 else subject_count
     return ConfidenceInterval(mean, *rate_interval(mean, size, z).tolist())

@@ -52,11 +52,11 @@ def _check_names(changes: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: cannot be changed; expected some of {allowed}")
 
 
-def _check_objectives(before: ObjectiveSet, after: ObjectiveSet) -> None:
+def _check_objectives(old: ObjectiveSet, new: ObjectiveSet) -> None:
     """Refuse objectives that mean something else under a name that there was."""
-    for objective in after.objectives:
-        index = before.index.get(objective.name)
-        previous = objective if index is None else before.objectives[index]
+    for objective in new.objectives:
+        index = old.index.get(objective.name)
+        previous = objective if index is None else old.objectives[index]
         for field in _FIXED_FIELDS:
             if getattr(previous, field) != getattr(objective, field):
                 raise ValueError(

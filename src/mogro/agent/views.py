@@ -63,7 +63,7 @@ class Front:
 
     def __str__(self) -> str:
         order = np.argsort(-self.shares, kind="stable")
-        heads = ["arm", *self.objectives, "share of weights", *(["certain"] * bool(self.certain))]
+        headers = ["arm", *self.objectives, "share of weights", *(["certain"] * bool(self.certain))]
         rows = [
             [
                 self.arms[i],
@@ -73,7 +73,7 @@ class Front:
             ]
             for i in order
         ]
-        table = _page.text_table(heads, rows)
+        table = _page.text_table(headers, rows)
         return f"{table}\n{self.progress}" if self.certain else table
 
     __repr__ = __str__
@@ -115,7 +115,7 @@ class Estimates:
     def row(self, index: int) -> list[str]:
         """Return an arm and its estimates with their intervals, in words."""
         pairs = zip(self.shown[index], self.intervals[index], strict=True)
-        return [self.arms[index], *(_page.interval(*pair) for pair in pairs)]
+        return [self.arms[index], *(_page.format_interval(*pair) for pair in pairs)]
 
     def __str__(self) -> str:
         rows = [self.row(index) for index in range(len(self.arms))]
@@ -167,8 +167,8 @@ def certain_front(
         delta=1 - confidence,
         effective=True,
     )
-    states = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
-    certain = dict(zip(arms.ids, states, strict=True))
+    labels = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
+    certain = dict(zip(arms.ids, labels, strict=True))
     front = learned_front(*learner.beliefs_about(arms), config)
     return replace(front, certain=certain, confidence=confidence)
 
@@ -181,11 +181,11 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     errors = np.sqrt(variances * beliefs.noise) * np.abs(objective_set.scale)
     values = objective_set.to_user_units(beliefs.estimates(features))
     z = student_quantile(LEVEL, np.maximum(learner.observed.free, 1))
-    student = np.stack([values - z * errors, values + z * errors], axis=-1)
-    rates = rate_interval(
+    student_intervals = np.stack([values - z * errors, values + z * errors], axis=-1)
+    rate_intervals = rate_interval(
         values, 1 / np.maximum(variances, _LEAST_VARIANCE), student_quantile(LEVEL, np.inf)
     )
-    intervals = np.where(_are_rates(learner, config)[:, None], rates, student)
+    intervals = np.where(_are_rates(learner, config)[:, None], rate_intervals, student_intervals)
     return Estimates(arms.ids, values, errors, objective_set.names, intervals)
 
 
@@ -200,8 +200,8 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
     total = scale * y + offset * n
     squares = scale**2 * y2 + 2 * scale * offset * y + offset**2 * n
     sums_match = np.abs(total - squares) <= _ROUNDING * (n + np.abs(offset) * n)
-    within = (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n)
-    return np.asarray((n > 0) & sums_match & within)
+    in_range = (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n)
+    return np.asarray((n > 0) & sums_match & in_range)
 
 
 def agent_text(state: State) -> str:
@@ -211,7 +211,8 @@ def agent_text(state: State) -> str:
 
 def agent_html(state: State) -> str:
     """Describe an agent for a notebook."""
-    return f"<p>{_page.text(_heading(state))}</p>" + _page.table("Objectives", *_objectives(state))
+    table = _page.html_table("Objectives", *_objectives(state))
+    return f"<p>{_page.escape(_heading(state))}</p>{table}"
 
 
 def _heading(state: State) -> str:

@@ -261,8 +261,8 @@ class WhatIf:
     def __str__(self) -> str:
         lines = [*self.warnings, *self.evaluations[0].notes]
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
-        heads = ["weights", *self.objective_set.names, "size"]
-        lines.append(_page.text_table(heads, self.text_rows()))
+        headers = ["weights", *self.objective_set.names, "size"]
+        lines.append(_page.text_table(headers, self.text_rows()))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
         return "\n".join([*lines, *([self.advice] if self.advice else [])])
@@ -322,4 +322,4 @@ def _kind(warning: str) -> str:
 
 
 def _row(label: str, values: FloatArray, bounds: FloatArray, size: str) -> list[str]:
-    return [label, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True)), size]
+    return [label, *map(_page.format_interval, values, bounds), size]

@@ -37,7 +37,7 @@ def _report_parts(hosted: HostedAgent) -> dict[str, str]:
         return hosted.agent.report_parts(confidence=confidence, noise=hosted.noise)
     except ValueError as error:  # as with half-lives
         message = f"What is certain of the front is not known: {error}."
-        return hosted.agent.report_parts() | {"front": _page.messages([], [message])}
+        return hosted.agent.report_parts() | {"front": _page.paragraphs([], [message])}
 
 
 def _budgets(hosted: HostedAgent) -> str:
@@ -49,8 +49,8 @@ def _budgets(hosted: HostedAgent) -> str:
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
         cells = [f"{number:.4g}" for number in numbers]
         rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *cells, state])
-    heads = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
-    return "<h2>Budgets</h2>" + _page.table("Budgets", heads, rows) if rows else ""
+    headers = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
+    return "<h2>Budgets</h2>" + _page.html_table("Budgets", headers, rows) if rows else ""
 
 
 def _changes(changes: list[ChangeAnswer]) -> str:
@@ -61,7 +61,7 @@ def _changes(changes: list[ChangeAnswer]) -> str:
     for change in changes[:20]:
         when = str(np.datetime64(int(change.time), "s")).replace("T", " ")
         rows.append([when, change.by, change.what, str(change.detail)])
-    return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
+    return _page.html_table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
 def _recent_estimates(agent: Agent) -> list[Estimates]:
@@ -88,13 +88,16 @@ def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
         values = np.mean(best, axis=0).tolist()
         return {"weights": objective_set.named(weights), "values": values}
 
-    known = bool(recent_estimates)
+    trade_offs = read_trade_offs(None, objective_set) if recent_estimates else []
+    current_point = None
+    if recent_estimates and current:
+        current_point = point(objective_set.shares(current))
     return {
         "objectives": [
             {"name": o.name, "direction": o.direction} for o in objective_set.objectives
         ],
-        "points": [point(weights) for weights in read_trade_offs(None, objective_set) if known],
-        "current": point(objective_set.shares(current)) if known and current else None,
+        "points": [point(weights) for weights in trade_offs],
+        "current": current_point,
         "weights": current,
         "choices": len(recent_estimates),
     }
@@ -109,8 +112,8 @@ def compare_trade_off(request: ServiceRequest, body: dict[str, float]) -> dict[s
         result = what_if(agent, trade_offs)
     except ValueError as error:
         return {"table": "", "words": f"Not enough data yet: {error}."}
-    heads = ["weights", *objective_set.names, "size"]
-    table = _page.table("What the trade-off changes", heads, result.text_rows())
+    headers = ["weights", *objective_set.names, "size"]
+    table = _page.html_table("What the trade-off changes", headers, result.text_rows())
     return {"table": table, "words": _verdict(result)}
 
 
@@ -125,5 +128,5 @@ def _verdict(result: WhatIf) -> str:
         return f"Not enough data yet: {evaluation.warnings[0]}. See epsilon: uniform draws."
     missing = rows * (MIN_EFFECTIVE_SIZE / size - 1)
     seconds = missing / result.decision_rate
-    span = "" if np.isnan(seconds) else f", about {_page.duration(seconds)} at this pace"
+    span = "" if np.isnan(seconds) else f", about {_page.format_duration(seconds)} at this pace"
     return f"Not enough data yet: it takes {missing:,.0f} decisions more{span}. {result.advice}"

@@ -103,15 +103,15 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
     names = _visible_agents(service, caller)
     links = "".join(
         f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
-        f"{_page.text(other)}</a>"
+        f"{_page.escape(other)}</a>"
         for other in names
         if len(names) > 1
     )
     logout = '<button id="logout" type="button">Log out</button>'
     page = _page.fill(
         _FOLDER / "page.html",
-        name=_page.text(name),
-        token=_page.text(caller.token or ""),
+        name=_page.escape(name),
+        token=_page.escape(caller.token or ""),
         admin="yes" if caller.key.allows("admin", name) else "no",
         links=links,
         logout=logout * service.access.keys.required,
