@@ -11,7 +11,7 @@ from tests.agent.replaying import replayed
 
 import mogro
 from mogro.agent.events import Decided, Event, Offered
-from mogro.agent.features.encoder import as_record, record_text
+from mogro.agent.features.encoder import parse_record, record_text
 
 ARMS = mogro.Encoder(
     price=mogro.Number(10.0, 5.0),
@@ -42,7 +42,7 @@ def live(agent: mogro.Agent, start: int = 0, rounds: int = 12) -> None:
 
 @pytest.mark.parametrize("record", STORIES.values())
 def test_a_record_encodes_to_the_same_bits_from_its_text(record: dict[str, Any]) -> None:
-    plain = as_record(record_text(record))
+    plain = parse_record(record_text(record))
     assert plain is not None
     assert record_text(plain) == record_text(record)
     assert ARMS(plain).tobytes() == ARMS(record).tobytes()
@@ -50,10 +50,13 @@ def test_a_record_encodes_to_the_same_bits_from_its_text(record: dict[str, Any])
 
 def test_other_encoders_read_what_they_know() -> None:
     fewer = mogro.Encoder(topic=mogro.Category("war", "news"))
-    assert fewer.encode_again([{"price": 3.0, "topic": "war"}, {}]).tolist() == [[1, 0], [0, 0]]
-    assert list(ARMS.unknown(STORIES["b"])) == [("topic", "war")]
-    assert list(ARMS.unknown(STORIES["c"])) == [("tags", "old")]
-    assert list(ARMS.unknown(STORIES["a"])) == list(ARMS.unknown({})) == []
+    assert fewer.encode_known_columns([{"price": 3.0, "topic": "war"}, {}]).tolist() == [
+        [1, 0],
+        [0, 0],
+    ]
+    assert list(ARMS.unknown_values(STORIES["b"])) == [("topic", "war")]
+    assert list(ARMS.unknown_values(STORIES["c"])) == [("tags", "old")]
+    assert list(ARMS.unknown_values(STORIES["a"])) == list(ARMS.unknown_values({})) == []
 
 
 def test_decisions_keep_them_and_replay_gives_the_same_bits(tmp_path: Path) -> None:
@@ -63,7 +66,7 @@ def test_decisions_keep_them_and_replay_gives_the_same_bits(tmp_path: Path) -> N
     made = [event for event in events if isinstance(event, Decided)]
     for n, event in enumerate(made):
         assert event.context == user(n)
-        assert event.record == as_record(record_text(STORIES[event.arm]))
+        assert event.record == parse_record(record_text(STORIES[event.arm]))
     agent.save(tmp_path / "one")
     replayed(mogro.Agent(SALES, arms=ARMS, context=USERS, seed=0), events, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -471,7 +471,7 @@ class Agent:
         >>> agent.unknown_categories()
         {'topic': {'war': 1}}
         """
-        return decision_records.unknown_categories(self.freeze())
+        return decision_records.count_unknown_values(self.freeze())
 
     def observe(
         self,
@@ -729,7 +729,7 @@ class Agent:
         """
         check_id(id)
         with self._store.current():
-            return decision_records.record(self._state, id, self._queue())
+            return decision_records.decision_record(self._state, id, self._queue())
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
         """Return all decisions that are held, in order; only those with something pending, or not.
@@ -748,7 +748,7 @@ class Agent:
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
             ids = [ledger.ids[row] for row in rows.tolist()]
-            records = [decision_records.record(self._state, id) for id in ids]
+            records = [decision_records.decision_record(self._state, id) for id in ids]
         return tuple(record for record in records if pending is None or record.pending == pending)
 
     def log(self, *, rewards: Rewards = "learned") -> Any:
@@ -1016,7 +1016,7 @@ class Agent:
         erased_ids = set(ids)
 
         def make_event(recorded_ids: Collection[str]) -> Erased:
-            return decision_records.erasure(self._state, erased_ids, recorded_ids)
+            return decision_records.erasure_event(self._state, erased_ids, recorded_ids)
 
         queue = self._queue()
         if queue is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mogro._intervals import are_rates, rate_interval
 from mogro._validation import FloatArray
-from mogro.agent.decision_records import unknown_categories
+from mogro.agent.decision_records import count_unknown_values
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
 from mogro.agent.state.accounts import Account
 from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
@@ -191,7 +191,7 @@ def _budget(account: Account) -> Alarm | None:
 def _unknown_values(state: State) -> list[Alarm]:
     """Say that arms or contexts have values that the encoders do not know, by column."""
     alarms, decision_count = [], min(len(state.ledger), _SPANS[-1])
-    for column, counts in unknown_categories(state, last=_SPANS[-1]).items():
+    for column, counts in count_unknown_values(state, limit=_SPANS[-1]).items():
         total, (value, frequency) = sum(counts.values()), next(iter(counts.items()))
         if total >= max(_MIN_DECISIONS, _UNKNOWN_SHARE * decision_count):
             message = (

@@ -65,7 +65,8 @@ class Explanation:
             lines.append(f"  against {rival.arm}, in units: {leads}{total}")
             if rival.reasons:
                 largest = list(rival.reasons.items())[:_MAX_REASONS]
-                lines.append("    by " + ", ".join(f"{name} {value:+.3g}" for name, value in largest))
+                reasons = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
+                lines.append(f"    by {reasons}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, unique_strings
 from mogro.agent.features.feature_map import with_constant
 
-_CHUNK = 16_384
+_CHUNK_ROWS = 16_384
 _ROUNDING = 1e-14  # of an eigenvalue of second moments, relative to the largest
 
 
@@ -65,14 +65,14 @@ class ExactIndex:
 def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> IntArray:
     """Return where the largest scores (K,) stand, of arms (K, d), up to rounding."""
     best = int(scores.argmax())
-    x, top = arms[best].astype(np.float64), scores.item(best)
+    x, best_score = arms[best].astype(np.float64), scores.item(best)
     size = math.sqrt(np.vdot(x, x) * np.vdot(direction, direction))
-    unit = 4 * (arms.shape[1] + 2) * float(np.finfo(arms.dtype).eps)
-    rows: IntArray = np.flatnonzero(scores >= top - unit * (size + abs(top)))
+    rounding = 4 * (arms.shape[1] + 2) * float(np.finfo(arms.dtype).eps)
+    rows: IntArray = np.flatnonzero(scores >= best_score - rounding * (size + abs(best_score)))
     if len(rows) == 1 or arms.dtype == np.float64:
         return rows
-    some = arms[rows].astype(np.float64)  # alike in single precision: look at them in double
-    return np.asarray(rows[_best_rows(some, some @ direction, direction)])
+    candidates = arms[rows].astype(np.float64)  # alike in single precision: look at them in double
+    return np.asarray(rows[_best_rows(candidates, candidates @ direction, direction)])
 
 
 class Offer(NamedTuple):
@@ -108,18 +108,18 @@ class CatalogueVersion:
     @cached_property
     def with_constant(self) -> FloatArray:
         """What a policy sees of all arms without a context: (1, x), (K, 1 + d)."""
-        wide = with_constant(self.features)
-        wide.flags.writeable = False
-        return wide
+        extended = with_constant(self.features)
+        extended.flags.writeable = False
+        return extended
 
     @cached_property
     def spanning(self) -> FloatArray:
         """A few vectors with the span and the mean squares of all (1, x), (r, 1 + d)."""
         size = 1 + self.features.shape[1]
         gram: FloatArray = np.zeros((size, size))
-        for start in range(0, len(self.features), _CHUNK):
-            wide = with_constant(self.features[start : start + _CHUNK])
-            gram += wide.T @ wide
+        for start in range(0, len(self.features), _CHUNK_ROWS):
+            extended = with_constant(self.features[start : start + _CHUNK_ROWS])
+            gram += extended.T @ extended
         scale = np.sqrt(np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0))
         values, vectors = np.linalg.eigh(gram / (scale[:, None] * scale))
         in_span = values > _ROUNDING * size * values[-1]
@@ -217,11 +217,11 @@ class Catalogue:
         """Take arms off offer; decisions about them stay as they are."""
         names = unique_strings(ids, "ids")
         with self._lock:
-            keep = np.ones(len(self), dtype=np.bool_)
-            keep[self._registered(names)] = False
+            is_kept = np.ones(len(self), dtype=np.bool_)
+            is_kept[self._registered(names)] = False
             version = self.version()
-            store = version.features[keep]
-            remaining_ids = tuple(compress(version.ids, keep.tolist()))
+            store = version.features[is_kept]
+            remaining_ids = tuple(compress(version.ids, is_kept.tolist()))
             self._publish(remaining_ids, store)
             self._store = store
             self._rows = {name: row for row, name in enumerate(remaining_ids)}

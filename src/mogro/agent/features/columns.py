@@ -53,7 +53,7 @@ class Number:
 
     def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the number of a value."""
-        numbers[start] = (_finite(value, "a number") - self.mean) / self.std
+        numbers[start] = (_finite_number(value, "a number") - self.mean) / self.std
 
 
 class _KnownValues:
@@ -163,10 +163,10 @@ class Vector:
         expected, is_list = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
         if not is_list or isinstance(value, str | bytes) or len(value) != self.size:
             raise TypeError(expected)
-        numbers[start : start + self.size] = [_finite(number, expected) for number in value]
+        numbers[start : start + self.size] = [_finite_number(number, expected) for number in value]
 
 
-def _finite(value: Any, expected: str) -> float:
+def _finite_number(value: Any, expected: str) -> float:
     if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
         raise TypeError(expected)
     return float(value)
@@ -184,13 +184,13 @@ def fit_column(name: str, values: list[Any], max_values: int) -> Column:
     kind = kinds.pop()
     if kind == "number":
         numbers = np.array(values, dtype=np.float64)
-        spread = float(numbers.std())
-        constant = spread <= 1e-12 * float(np.abs(numbers).max())
-        return Number(float(numbers.mean()), 1.0 if constant else spread)
+        std = float(numbers.std())
+        is_constant = std <= 1e-12 * float(np.abs(numbers).max())
+        return Number(float(numbers.mean()), 1.0 if is_constant else std)
     if kind == "category":
-        return Category(*_frequent(values, max_values))
+        return Category(*_most_frequent(values, max_values))
     if kind == "tags":
-        return Tags(*_frequent(chain.from_iterable(values), max_values))
+        return Tags(*_most_frequent(chain.from_iterable(values), max_values))
     sizes = {len(value) for value in values}
     if len(sizes) != 1:
         raise ValueError(f"{name}: expected vectors of one size, got sizes {sorted(sizes)[:5]}")
@@ -210,7 +210,7 @@ def _kind(value: Any) -> str:
     return "other"
 
 
-def _frequent(values: Iterable[str], max_values: int) -> list[str]:
+def _most_frequent(values: Iterable[str], max_values: int) -> list[str]:
     """Return the most frequent values, in the order of the alphabet."""
     counts = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
     return sorted(value for value, _ in counts.most_common(max_values))

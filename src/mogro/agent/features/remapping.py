@@ -12,7 +12,7 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.features.columns import Category, Column, Number, Tags, Vector
-from mogro.agent.features.encoder import Encoder, as_record
+from mogro.agent.features.encoder import Encoder, parse_record
 from mogro.agent.features.feature_map import FeatureMap, FeatureSpec
 
 
@@ -56,45 +56,47 @@ class Remapping:
         """Which of the new features, (p',), are zeros in the past because nothing is known."""
         return np.asarray(~self.matrix.any(axis=1))
 
-    def rows(
-        self, features: FloatArray, records: Sequence[str], contexts: Sequence[str]
+    def map_features(
+        self, features: FloatArray, arm_records: Sequence[str], context_records: Sequence[str]
     ) -> tuple[FloatArray, BoolArray]:
         """Return decisions (n, p) by the new features, (n, p'), and for which these are not sure.
 
         Arms and contexts are computed from their records, as JSON, where there are; otherwise from
         the old features, and then those that come are not sure.
         """
-        arms, contexts_now = self.old.split(features)
-        x, arm_is_sure = _encoded(arms, self._arms, records, self.new.arms)
-        c, context_is_sure = _encoded(contexts_now, self._contexts, contexts, self.new.context)
+        arms, contexts = self.old.split(features)
+        x, arm_is_sure = _map_side(arms, self._arms, arm_records, self.new.arms)
+        c, context_is_sure = _map_side(contexts, self._contexts, context_records, self.new.context)
         return self.new.join(x, c), ~(arm_is_sure & context_is_sure)
 
-    def arms(self, numbers: FloatArray, records: Sequence[str] | None) -> FloatArray:
+    def map_arms(self, numbers: FloatArray, records: Sequence[str] | None) -> FloatArray:
         """Return arms (n, A) by the new features, (n, A'), from their records if there are."""
-        return _encoded(numbers, self._arms, records or (), self.new.arms)[0]
+        return _map_side(numbers, self._arms, records or (), self.new.arms)[0]
 
-    def context(self, numbers: FloatArray, record: str | None) -> FloatArray:
+    def map_context(self, numbers: FloatArray, record: str | None) -> FloatArray:
         """Return a context (C,) by the new features, (C',), from its record if there is one."""
         texts = (record,) if record else ()
-        return np.asarray(_encoded(numbers[None], self._contexts, texts, self.new.context)[0][0])
+        return np.asarray(_map_side(numbers[None], self._contexts, texts, self.new.context)[0][0])
 
 
-def _encoded(
-    numbers: FloatArray, matrix: FloatArray, records: Sequence[str], side: FeatureSpec | None
+def _map_side(
+    numbers: FloatArray, matrix: FloatArray, records: Sequence[str], spec: FeatureSpec | None
 ) -> tuple[FloatArray, BoolArray]:
     """Return one side of decisions by new features, and where these are sure."""
     new: FloatArray = matrix[1:, 0] + numbers @ matrix[1:, 1:].T
     is_sure = np.full(len(new), bool(matrix.any(axis=1).all()))
-    if isinstance(side, Encoder):
-        records_by_text = {text: as_record(text) for text in records if text}
+    if isinstance(spec, Encoder):
+        records_by_text = {text: parse_record(text) for text in records if text}
         try:
-            values = side.encode_again([r for r in records_by_text.values() if r is not None])
+            values = spec.encode_known_columns(
+                [record for record in records_by_text.values() if record is not None]
+            )
         except ValueError as error:
             raise ValueError(f"expected columns that read all records so far: {error}") from None
         numbers_by_text = dict(zip(records_by_text, values, strict=True))
-        for n, text in enumerate(records):
+        for index, text in enumerate(records):
             if text:
-                new[n], is_sure[n] = numbers_by_text[text], True
+                new[index], is_sure[index] = numbers_by_text[text], True
     return new, is_sure
 
 
@@ -105,8 +107,9 @@ def _side_matrix(old: FeatureSpec | None, new: FeatureSpec | None) -> FloatArray
     if isinstance(old, Encoder) and isinstance(new, Encoder):
         for name in new.columns.keys() & old.columns.keys():
             old_slice, new_slice = old.slices[name], new.slices[name]
-            part = _column_matrix(old.columns[name], new.columns[name])
-            matrix[1:][new_slice, 0], matrix[1:, 1:][new_slice, old_slice] = part[:, 0], part[:, 1:]
+            block = _column_matrix(old.columns[name], new.columns[name])
+            matrix[1:][new_slice, 0] = block[:, 0]
+            matrix[1:, 1:][new_slice, old_slice] = block[:, 1:]
     elif isinstance(old, int) and isinstance(new, int):
         shared = range(1, 1 + min(old, new))
         matrix[shared, shared] = 1.0
@@ -127,7 +130,7 @@ def _column_matrix(old: Column, new: Column) -> FloatArray:
     return matrix
 
 
-def _size(side: FeatureSpec | None) -> int:
-    if side is None:
+def _size(spec: FeatureSpec | None) -> int:
+    if spec is None:
         return 0
-    return side.size if isinstance(side, Encoder) else side
+    return spec.size if isinstance(spec, Encoder) else spec
