@@ -43,7 +43,7 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
     opened(tmp_path / "shop.db").close()
     journal, config = open_journal(tmp_path / "shop.db", "agent", None, types=(), timeout=9.0)
     left = 0  # threads with something to ask for
-    counting: Any = Counting(journal, lambda: len(queue._waiting) >= left)
+    counting: Any = Counting(journal, lambda: len(queue._waiting_calls) >= left)
     queue = CommitQueue(counting, config, snapshot_every=1000)
     done: list[float] = []
 

@@ -34,7 +34,7 @@ from mogro.agent.state.state import State
 T = TypeVar("T")
 
 _VOIDABLE = events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired
-_PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
+_PAUSE_SECONDS = 0.002  # between commits of housekeeping: others wait for the lock
 
 
 class PendingCall:
@@ -71,16 +71,16 @@ class CommitQueue:
         self._journal = journal
         self.config = config
         self._snapshots = Snapshots(journal, snapshot_every)
-        self._process = os.getpid()
+        self._process_id = os.getpid()
         self._closed = False
         self._lock = threading.RLock()  # of the state and the journal
-        self._turn = threading.Condition()  # of the next two
-        self._waiting: deque[PendingCall] = deque()
-        self._leader: int | None = None  # the thread that carries out all that wait
-        self._batching: int | None = None  # the thread that carries out several calls as one
+        self._condition = threading.Condition()  # of the next two
+        self._waiting_calls: deque[PendingCall] = deque()
+        self._leading_thread: int | None = None  # the thread that carries out all that wait
+        self._batching_thread: int | None = None  # the thread that carries out several calls as one
         self.state = State(config)
         self._state_is_valid = False  # else the state is to be read from the journal
-        self._connection = 0  # the number of the one that the state was read by
+        self._connection_number = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
         self._uncommitted: list[Event] = []  # applied in this round
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
@@ -95,28 +95,28 @@ class CommitQueue:
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
         """
-        if self._batching == threading.get_ident():
+        if self._batching_thread == threading.get_ident():
             return work(*arguments)
         self._check_open()
-        self._check_alone()
+        self._check_not_nested()
         call, thread = PendingCall(partial(work, *arguments)), threading.get_ident()
         try:
-            with self._turn:
-                self._waiting.append(call)
-                self._turn.wait_for(lambda: call.done or self._leader is None)
+            with self._condition:
+                self._waiting_calls.append(call)
+                self._condition.wait_for(lambda: call.done or self._leading_thread is None)
                 if not call.done:
-                    self._leader = thread
-            if self._leader == thread:
+                    self._leading_thread = thread
+            if self._leading_thread == thread:
                 self._run_waiting_calls(call)
         except BaseException:  # an interrupt: others go on
-            with self._turn, suppress(ValueError):
-                self._waiting.remove(call)
+            with self._condition, suppress(ValueError):
+                self._waiting_calls.remove(call)
             raise
         finally:
-            if self._leader == thread:
-                with self._turn:
-                    self._leader = None
-                    self._turn.notify_all()
+            if self._leading_thread == thread:
+                with self._condition:
+                    self._leading_thread = None
+                    self._condition.notify_all()
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -127,12 +127,12 @@ class CommitQueue:
 
         def work() -> list[T | Exception]:
             pending = [PendingCall(call) for call in calls]
-            self._batching = threading.get_ident()
+            self._batching_thread = threading.get_ident()
             try:
                 for call in pending:
                     self._carry_out(call)
             finally:
-                self._batching = None
+                self._batching_thread = None
             return [call.result if call.error is None else call.error for call in pending]
 
         return self.perform(work)
@@ -159,9 +159,9 @@ class CommitQueue:
     def view(self) -> Iterator[tuple[State, Journal]]:
         """Give the state and the journal as they are now, to read while others go on."""
         with self.current():
-            frozen, reader = self.state.freeze(), self._journal.reader()
+            frozen_state, reader = self.state.freeze(), self._journal.reader()
         try:
-            yield frozen, reader
+            yield frozen_state, reader
         finally:
             reader.close()
 
@@ -194,24 +194,24 @@ class CommitQueue:
         searched while others go on; with the lock held only those that have come since. They go
         once a snapshot stands for them; if it fails before, it can be repeated.
         """
-        self._check_alone()
-        last, mentions = 0, dict[int, str]()
+        self._check_not_nested()
+        last_position, mentions = 0, dict[int, str]()
         for _ in range(2):  # so that little is left to search with the lock held
             with self.view() as (state, reader):
-                mentions.update(find_mentions(reader.rows(last), ids))
-                last = state.position
+                mentions.update(find_mentions(reader.rows(last_position), ids))
+                last_position = state.position
         with self._transaction() as state:
-            mentions.update(find_mentions(self._journal.rows(last), ids))
+            mentions.update(find_mentions(self._journal.rows(last_position), ids))
             event = make_event(set(mentions.values()))
-            offers = set(state.ledger.references)
+            offers_before = set(state.ledger.references)
             self.apply(event)
-            unused_offers, position = offers - state.ledger.references.keys(), state.position
+            unused_offers, position = offers_before - state.ledger.references.keys(), state.position
         while not self._is_in_snapshot(position):
             self._write_snapshot()
         with self._transaction():
             self._journal.remove({*mentions, *unused_offers})
             self._journal.drop_parts(self._journal.unused_parts())
-        time.sleep(_PAUSE_BETWEEN_COMMITS)
+        time.sleep(_PAUSE_SECONDS)
         with self._lock:
             self._journal.scrub()
         return event
@@ -226,7 +226,7 @@ class CommitQueue:
         All events since are applied again, and the result is written, while others go on; with the
         lock held only what has come meanwhile. Its snapshot is where everybody else goes on.
         """
-        self._check_alone()
+        self._check_not_nested()
         while not self._try_to_void(position):
             pass
 
@@ -251,7 +251,7 @@ class CommitQueue:
             with self._transaction():
                 part = self._snapshots.write_draft(state.ledger, number, draft.position)
             draft.blocks.append(part)
-            time.sleep(_PAUSE_BETWEEN_COMMITS)
+            time.sleep(_PAUSE_SECONDS)
         with self._transaction():
             if find_voids(self._journal, state.position):
                 return False
@@ -264,7 +264,7 @@ class CommitQueue:
 
     def close(self) -> None:
         """Close the journal; everything acknowledged is in it."""
-        if self._closed or self._process != os.getpid():
+        if self._closed or self._process_id != os.getpid():
             return
         with self._lock:
             with suppress(JournalError):  # opening it takes longer then
@@ -272,14 +272,14 @@ class CommitQueue:
             self._closed = True
             self._journal.close()
 
-    def _check_alone(self) -> None:
+    def _check_not_nested(self) -> None:
         """Refuse a call that this thread makes while it carries out another."""
-        if self._leader == threading.get_ident():
+        if self._leading_thread == threading.get_ident():
             raise JournalError(f"{self._journal.path}: called again from within a call")
 
     def _check_open(self) -> None:
         path = self._journal.path
-        if self._process != os.getpid():
+        if self._process_id != os.getpid():
             raise ClosedAgent(
                 f"{path}: opened before this process was forked; open it again in this process"
             )
@@ -299,16 +299,16 @@ class CommitQueue:
             for call in calls or self._take_waiting():
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
-            with self._turn:
-                unfinished = [call for call in calls if not call.done and call is not leading_call]
-                self._waiting.extendleft(reversed(unfinished))
+            with self._condition:
+                others = [call for call in calls if not call.done and call is not leading_call]
+                self._waiting_calls.extendleft(reversed(others))
             raise
 
     def _take_waiting(self) -> list[PendingCall]:
         """Take all calls that wait."""
-        with self._turn:
-            calls = list(self._waiting)
-            self._waiting.clear()
+        with self._condition:
+            calls = list(self._waiting_calls)
+            self._waiting_calls.clear()
         return calls
 
     @contextmanager
@@ -325,8 +325,8 @@ class CommitQueue:
                     state.ledger.released = []
                 yield state
                 if self._uncommitted:
-                    first = self.state.position - len(self._uncommitted) + 1
-                    self._journal.append(event_rows(first, self._uncommitted))
+                    first_position = self.state.position - len(self._uncommitted) + 1
+                    self._journal.append(event_rows(first_position, self._uncommitted))
                 committing = True
                 self._journal.commit()
             except BaseException as error:
@@ -363,11 +363,11 @@ class CommitQueue:
 
     def _carry_out(self, call: PendingCall) -> None:
         call.result = call.error = None
-        events_before = len(self._uncommitted)
+        event_count = len(self._uncommitted)
         try:
             call.result = call.work()
         except Exception as error:
-            if not self._state_is_valid or len(self._uncommitted) > events_before:
+            if not self._state_is_valid or len(self._uncommitted) > event_count:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
@@ -376,7 +376,7 @@ class CommitQueue:
         while (missing_position := self._apply_new_events()) is not None:
             if without_snapshot:
                 return False
-            connection = self._connection
+            connection = self._connection_number
             self._reload()
             if self.state.position < missing_position and connection == self._journal.connections:
                 raise DamagedJournal(f"{self._journal.path}: event {missing_position} is missing")
@@ -394,7 +394,7 @@ class CommitQueue:
         if not self._state_is_valid:
             return 0
         for position, event in journal.read(state.position, evidence=False):
-            if self._connection != journal.connections:
+            if self._connection_number != journal.connections:
                 return 0
             if position != state.position + 1:
                 return state.position + 1
@@ -403,12 +403,12 @@ class CommitQueue:
             self._state_is_valid = False  # if it fails in the middle
             replay(state, position, event, self._voids, journal.path)
             self._state_is_valid = True
-        return None if self._connection == journal.connections else 0
+        return None if self._connection_number == journal.connections else 0
 
     def _reload(self) -> None:
         """Begin with the last snapshot, or with nothing."""
         journal = self._journal
-        self._connection = journal.connections
+        self._connection_number = journal.connections
         while True:
             state = last_state(journal, self.config)
             self._voids = find_voids(journal, state.position)
@@ -423,7 +423,7 @@ class CommitQueue:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)
         while self._snapshots.under_way:
-            time.sleep(_PAUSE_BETWEEN_COMMITS)
+            time.sleep(_PAUSE_SECONDS)
             with self._transaction():
                 self._snapshots.step()
-        time.sleep(_PAUSE_BETWEEN_COMMITS)
+        time.sleep(_PAUSE_SECONDS)

@@ -26,10 +26,10 @@ from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
-_PIECE = 1 << 18  # bytes of the head
-_MAX_DELETED = 256  # events with one commit, at most
+_PIECE_BYTES = 1 << 18  # bytes of the head
+_MAX_DELETIONS = 256  # events with one commit, at most
 _DRAFT_AGE = 100_000  # events after which nobody writes a draft any more
-_MAX_LISTED = 4096  # events to be deleted in one part
+_MAX_LISTED_EVENTS = 4096  # events to be deleted in one part
 
 
 class Snapshots:
@@ -43,10 +43,10 @@ class Snapshots:
         Events between snapshots.
     """
 
-    def __init__(self, journal: Journal, every: int) -> None:
+    def __init__(self, journal: Journal, interval: int) -> None:
         self._journal = journal
-        self._every = every
-        self._next = every  # the position from which on another one may be due
+        self._interval = interval
+        self._next_position = interval  # the position from which on another one may be due
         self._position = 0  # of the one that is being written, if there is one
         self._steps: deque[Callable[[], None]] = deque()
 
@@ -57,7 +57,7 @@ class Snapshots:
 
     def restart_from(self, position: int) -> None:
         """Know of a snapshot at a position, which somebody has left; some events may have to go."""
-        self._next = position + self._every
+        self._next_position = position + self._interval
         self.cancel()
 
     def cancel(self) -> None:
@@ -67,10 +67,11 @@ class Snapshots:
 
     def advance(self, state: State) -> None:
         """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
-        if not self._position and state.position >= self._next:
-            started = (at for part, at in self._journal.parts().items() if part > 0)
-            self._next = max(started, default=0) + self._every  # somebody else may write one
-            if state.position >= self._next:
+        if not self._position and state.position >= self._next_position:
+            positions = [position for part, position in self._journal.parts().items() if part > 0]
+            last_start = max(positions, default=0)  # somebody else may be writing one
+            self._next_position = last_start + self._interval
+            if state.position >= self._next_position:
                 self.begin(state)
         self.step()
 
@@ -93,26 +94,29 @@ class Snapshots:
         Blocks that have not changed are those of the last one, or of a draft, as far as nobody has
         deleted them.
         """
-        last, stored, frozen = self._journal.index(), self._journal.parts(), state.freeze()
-        base, position, ledger = draft or last, frozen.position, frozen.ledger
-        self._next, self._position, self._steps = position + self._every, position, deque()
-        head = snapshot.encode_head(frozen)
-        pieces = (head[start : start + _PIECE] for start in range(0, len(head), _PIECE))
+        last_index, stored_parts = self._journal.index(), self._journal.parts()
+        frozen_state, base_index = state.freeze(), draft or last_index
+        position, ledger = frozen_state.position, frozen_state.ledger
+        self._next_position = position + self._interval
+        self._position, self._steps = position, deque()
+        head = snapshot.encode_head(frozen_state)
+        pieces = (head[start : start + _PIECE_BYTES] for start in range(0, len(head), _PIECE_BYTES))
         head_parts = [self._write_later(bytes, piece) for piece in pieces]
         blocks = []
-        for number, changed in enumerate(ledger.versions):
-            part = base.blocks[number] if number < len(base.blocks) else 0
-            if changed > base.position or part not in stored:
+        for number, last_change in enumerate(ledger.versions):
+            part = base_index.blocks[number] if number < len(base_index.blocks) else 0
+            if last_change > base_index.position or part not in stored_parts:
                 part = self._write_later(snapshot.encode_block, ledger, number)
             blocks.append(part)
         deletions: list[int] = []
-        deleted_until, released = last.deleted_until, state.ledger.released
+        deleted_until, released = last_index.deleted_until, state.ledger.released
         if released is not None:  # what the last one stands for was in its lists
-            state.ledger.released = [event for event in released if event[0] > last.position]
-            unneeded, deleted_until = _unneeded_events(frozen, deleted_until).tolist(), position - 1
-            for start in range(0, len(unneeded), _MAX_LISTED):
-                listed = json.dumps(unneeded[start : start + _MAX_LISTED]).encode()
-                deletions.append(self._write_later(bytes, listed))
+            state.ledger.released = [event for event in released if event[0] > last_index.position]
+            events = _unneeded_events(frozen_state, deleted_until).tolist()
+            deleted_until = position - 1
+            for start in range(0, len(events), _MAX_LISTED_EVENTS):
+                content = json.dumps(events[start : start + _MAX_LISTED_EVENTS]).encode()
+                deletions.append(self._write_later(bytes, content))
         index = SnapshotIndex(position, head_parts, blocks, deletions, deleted_until)
         self._steps.append(partial(self._finish, index))
 
@@ -135,11 +139,11 @@ class Snapshots:
         index = self._journal.index()
         for part in index.deletions[:1]:
             events, deletions = json.loads(self._journal.part(part)), index.deletions[1:]
-            self._journal.remove(events[:_MAX_DELETED])
+            self._journal.remove(events[:_MAX_DELETIONS])
             self._journal.drop_parts([part])
-            if remaining := events[_MAX_DELETED:]:
+            if remaining_events := events[_MAX_DELETIONS:]:
                 deletions.append(_new_part())
-                content = json.dumps(remaining).encode()
+                content = json.dumps(remaining_events).encode()
                 self._journal.write_part(deletions[-1], index.position, content)
             self._journal.write_index(replace(index, deletions=deletions))
             self._steps.append(self._delete_events)
@@ -156,11 +160,11 @@ def _unneeded_events(state: State, deleted_until: int) -> IntArray:
     Those of dropped decisions, and of all after a position but what held decisions refer to. The
     last event stays: it tells others that they are behind.
     """
-    ledger, first = state.ledger, deleted_until + 1
+    ledger, start = state.ledger, deleted_until + 1
     held_positions = [block.position[block.number >= 0] for block in ledger.blocks]
-    others = np.array([*ledger.references, *state.changes], np.int64)
-    needed = np.concatenate([*held_positions, others])
-    unneeded = np.ones(state.position - first, dtype=np.bool_)
-    unneeded[needed[(needed >= first) & (needed < state.position)] - first] = False
-    released = {position for _, position in ledger.released or () if position < first}
-    return np.concatenate([np.array(sorted(released), np.int64), first + np.flatnonzero(unneeded)])
+    referenced_positions = np.array([*ledger.references, *state.changes], np.int64)
+    positions = np.concatenate([*held_positions, referenced_positions])
+    is_unneeded = np.ones(state.position - start, dtype=np.bool_)
+    is_unneeded[positions[(positions >= start) & (positions < state.position)] - start] = False
+    released = sorted({position for _, position in ledger.released or () if position < start})
+    return np.concatenate([np.array(released, np.int64), start + np.flatnonzero(is_unneeded)])

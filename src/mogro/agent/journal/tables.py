@@ -112,11 +112,11 @@ class Journal(ABC):
 
     def reader(self) -> Self:
         """Return the journal by another connection, to read it as it is now, and close it then."""
-        other = copy.copy(self)
-        other._connect()
-        other._execute(self._BEGIN_READ)
-        other.index()  # from here on it sees nothing that comes later
-        return other
+        reader = copy.copy(self)
+        reader._connect()
+        reader._execute(self._BEGIN_READ)
+        reader.index()  # from here on it sees nothing that comes later
+        return reader
 
     @abstractmethod
     def scrub(self) -> None:
@@ -150,8 +150,8 @@ class Journal(ABC):
         try:
             yield
         except tuple(self._ERRORS) as error:
-            types = (ours for theirs, ours in self._ERRORS.items() if isinstance(error, theirs))
-            raise next(types)(f"{self.path}: {error}") from error
+            types = [self._ERRORS[kind] for kind in self._ERRORS if isinstance(error, kind)]
+            raise types[0](f"{self.path}: {error}") from error
 
     def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
@@ -216,17 +216,17 @@ class Journal(ABC):
     def read(
         self,
         after: int,
-        is_wanted: Callable[[int, str], bool] | None = None,
+        predicate: Callable[[int, str], bool] | None = None,
         *,
         evidence: bool = True,
     ) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order.
 
-        Only those that ``is_wanted`` picks, by position and kind. Without ``evidence``, which a
-        state does not look at, decisions take less time to read.
+        Only those of which ``predicate`` is true, by position and kind. Without ``evidence``,
+        which a state does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if is_wanted is None or is_wanted(row[0], event_kind(row)):
+            if predicate is None or predicate(row[0], event_kind(row)):
                 yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
@@ -248,8 +248,8 @@ class Journal(ABC):
         return event
 
     def _unreadable(self, row: Row, error: Exception) -> JournalError:
-        name, intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
-        if intact and name not in KINDS:
+        name, is_intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
+        if is_intact and name not in KINDS:
             return NewerJournal(f"{self.path}: event {row[0]} is {name!r}, not known here")
         return DamagedJournal(f"{self.path}: event {row[0]} is damaged: {error}")
 
@@ -304,8 +304,11 @@ class Journal(ABC):
         """
         index = self.index()
         parts = self.parts().items()
-        old = {p for p, at in parts if at <= index.position - (draft_age if p < 0 else 0)}
-        return old.difference(index.head, index.blocks, index.deletions)
+        last_draft = index.position - draft_age
+        old_parts = {
+            p for p, position in parts if position <= (last_draft if p < 0 else index.position)
+        }
+        return old_parts.difference(index.head, index.blocks, index.deletions)
 
     def snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
         """Return the position of the last snapshot that is whole, its head, and its blocks.
@@ -319,8 +322,8 @@ class Journal(ABC):
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
     """Return events from a position on as they are written."""
-    numbered = enumerate(map(event_bytes, events), position)
-    return [(number, content, checksum(number, content)) for number, content in numbered]
+    numbered_events = enumerate(map(event_bytes, events), position)
+    return [(number, content, checksum(number, content)) for number, content in numbered_events]
 
 
 def event_bytes(event: Event) -> bytes:
