@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     config.host, config.port = arguments.host or config.host, arguments.port or config.port
     if arguments.add_key is not None:
         roles, agents = (
-            part.split(",") if part else [] for part in (arguments.roles, arguments.agents)
+            text.split(",") if text else [] for text in (arguments.roles, arguments.agents)
         )
         if not config.agents.keys() >= set(agents):
             raise ValueError(f"agents: expected some of {sorted(config.agents)}, got {agents}")

@@ -117,8 +117,8 @@ class AgentSection(AgentSettings, kw_only=True):
     def open(self, journal: str, name: str) -> Agent:
         """Open the agent, and create it the first time."""
         options = self.options()
-        for of_the_service in ("journal", "catalogue", "noise"):
-            del options[of_the_service]
+        for field in ("journal", "catalogue", "noise"):  # these are the service's
+            del options[field]
         return Agent.open(journal, name=name, **options)
 
 
@@ -203,30 +203,30 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
             raise ValueError("certificate: expected certificate_key with it, or neither")
         personalizer = self.personalizer
         if personalizer is not None:
-            _check_known("agent", personalizer.agent, sorted(self.agents))
+            _check_choice("agent", personalizer.agent, sorted(self.agents))
             names = [objective.name for objective in self.agents[personalizer.agent].objectives]
-            _check_known("objective", personalizer.objective, names)
+            _check_choice("objective", personalizer.objective, names)
 
 
-def _check_known(name: str, value: str, known: list[str]) -> None:
-    if value not in known:
-        raise ValueError(f"personalizer.{name}: expected one of {known}, got {value!r}")
+def _check_choice(name: str, value: str, choices: list[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"personalizer.{name}: expected one of {choices}, got {value!r}")
 
 
 def read_config(path: str | os.PathLike[str]) -> ServiceConfig:
     """Read a file, and check all that is in it."""
     file = Path(path)
     try:
-        plain = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{file}: not valid TOML: {error}") from None
-    return parse_config(plain, file)
+    return parse_config(document, file)
 
 
-def parse_config(plain: dict[str, Any], path: Path) -> ServiceConfig:
+def parse_config(document: dict[str, Any], path: Path) -> ServiceConfig:
     """Return what a file says, once it is parsed."""
     try:
-        config = msgspec.convert(plain, ServiceConfig)
+        config = msgspec.convert(document, ServiceConfig)
     except msgspec.ValidationError as error:
         raise ValueError(f"{path}: {error}") from None
     config.path = path

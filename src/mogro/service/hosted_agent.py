@@ -65,11 +65,13 @@ class ArmStore:
     def drop(self, ids: Collection[str]) -> None:
         """Take arms off offer."""
         with self._lock:
-            missing = [arm for arm in ids if arm not in self.features_by_arm]
-            if missing:
-                raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
-            dropped = set(ids)
-            self._replace({arm: x for arm, x in self.features_by_arm.items() if arm not in dropped})
+            unknown_ids = [arm for arm in ids if arm not in self.features_by_arm]
+            if unknown_ids:
+                raise ValueError(f"arms: expected arms of the catalogue, got {unknown_ids[:3]}")
+            remaining_arms = dict(self.features_by_arm)
+            for arm in ids:
+                remaining_arms.pop(arm, None)
+            self._replace(remaining_arms)
 
     def _replace(self, features_by_arm: dict[str, Any]) -> None:
         if len(features_by_arm) > self._max_arms:

@@ -28,10 +28,10 @@ from mogro.service.keys import Role
 from mogro.service.service import Service
 
 _AGENT_PATH = "/v1/agents/{agent}"
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 # Seconds by which a client's time may differ from the clock. What is ahead counts as now: nobody
 # can move the time of an agent beyond the clock. What is far behind could not be gone on from.
-_AHEAD, _BEHIND = 60.0, 30 * 86_400.0
+_MAX_SECONDS_AHEAD, _MAX_SECONDS_BEHIND = 60.0, 30 * 86_400.0
 
 
 class ServiceRequest(NamedTuple):
@@ -61,7 +61,7 @@ class ServiceRequest(NamedTuple):
             raise HTTPException(413, f"arms: expected at most {limit}, got {len(arms)}")
         now, clock = getattr(body, "now", None), time.time()
         if now is not None:
-            if not clock - _BEHIND <= now <= clock + _AHEAD:
+            if not clock - _MAX_SECONDS_BEHIND <= now <= clock + _MAX_SECONDS_AHEAD:
                 raise ImplausibleTime(
                     f"now: expected at most a minute after {clock:.0f}, the clock of the service, "
                     f"and 30 days before, got {now}; it may be left out"
@@ -172,8 +172,11 @@ async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswer
         request.check(call)
     work = [partial(_carry_out, request, call) for call in body.calls]
     results = await request.hosted.writer.perform(work)
-    pairs: list[Any] = [error_answer(r) if isinstance(r, Exception) else (200, r) for r in results]
-    return wire.BatchAnswers([wire.BatchAnswer(status, answer) for status, answer in pairs])
+    answers = []
+    for result in results:
+        failed = isinstance(result, Exception)
+        answers.append(wire.BatchAnswer(*(error_answer(result) if failed else (200, result))))
+    return wire.BatchAnswers(answers)
 
 
 def _show_decision(request: ServiceRequest, body: wire.DecisionId) -> wire.RecordAnswer:
@@ -213,9 +216,9 @@ def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnsw
     return _config_after(request, reconfiguration)
 
 
-def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
+def _config_after(request: ServiceRequest, reconfiguration: Reconfiguration) -> wire.ConfigAnswer:
     history = request.service.audit.changes(request.hosted.name, "config")
-    return wire.ConfigAnswer(to_plain(request.agent.config), *done, history)
+    return wire.ConfigAnswer(to_plain(request.agent.config), *reconfiguration, history)
 
 
 def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
@@ -269,9 +272,9 @@ def _log(request: ServiceRequest, _: None) -> Response:
         "content-disposition": f'attachment; filename="{request.hosted.name}.parquet"',
         "content-length": str(os.fstat(file.fileno()).st_size),
     }
-    chunks = iter(partial(file.read, _CHUNK), b"")
-    kind, close = "application/vnd.apache.parquet", BackgroundTask(file.close)
-    return StreamingResponse(chunks, headers=headers, media_type=kind, background=close)
+    chunks = iter(partial(file.read, _CHUNK_BYTES), b"")
+    media_type, background = "application/vnd.apache.parquet", BackgroundTask(file.close)
+    return StreamingResponse(chunks, headers=headers, media_type=media_type, background=background)
 
 
 async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
@@ -288,10 +291,13 @@ async def _list_changes(request: ServiceRequest, _: None) -> wire.AuditAnswer:
 async def _health(request: ServiceRequest, _: None) -> Response:
     """Say how the service is; names of agents are for those with a key."""
     states = await asyncio.to_thread(_states, request.service)  # however busy the readers are
-    worst = next((s for s in ("failing", "degraded") if s in states.values()), "ok")
+    worst = next((state for state in ("failing", "degraded") if state in states.values()), "ok")
     caller = request.service.access.find_caller(request.http)
-    visible = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
-    return as_json(wire.HealthAnswer(worst, visible), 503 if worst == "failing" else 200)
+    if caller is None:
+        states = {}
+    else:
+        states = {name: states[name] for name in states if caller.key.covers(name)}
+    return as_json(wire.HealthAnswer(worst, states), 503 if worst == "failing" else 200)
 
 
 def _states(service: Service) -> dict[str, str]:

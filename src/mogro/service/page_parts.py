@@ -45,10 +45,10 @@ def _budgets(hosted: HostedAgent) -> str:
     rows = []
     for status in hosted.agent.budgets:
         bound = "at most" if status.budget.at_most is not None else "at least"
-        state = "" if status.feasible else "out of reach: even the cheapest arms miss it"
+        note = "" if status.feasible else "out of reach: even the cheapest arms miss it"
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
         cells = [f"{number:.4g}" for number in numbers]
-        rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *cells, state])
+        rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *cells, note])
     headers = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
     return "<h2>Budgets</h2>" + _page.html_table("Budgets", headers, rows) if rows else ""
 
@@ -76,7 +76,7 @@ def _recent_estimates(agent: Agent) -> list[Estimates]:
 
 def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
-    objective_set, current = request.agent.config.objective_set, request.agent.weights
+    objective_set, current_weights = request.agent.config.objective_set, request.agent.weights
     recent_estimates = _recent_estimates(request.agent)
 
     def point(weights: FloatArray) -> dict[str, Any]:
@@ -90,15 +90,15 @@ def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
 
     trade_offs = read_trade_offs(None, objective_set) if recent_estimates else []
     current_point = None
-    if recent_estimates and current:
-        current_point = point(objective_set.shares(current))
+    if recent_estimates and current_weights:
+        current_point = point(objective_set.shares(current_weights))
     return {
         "objectives": [
             {"name": o.name, "direction": o.direction} for o in objective_set.objectives
         ],
         "points": [point(weights) for weights in trade_offs],
         "current": current_point,
-        "weights": current,
+        "weights": current_weights,
         "choices": len(recent_estimates),
     }
 
@@ -122,11 +122,13 @@ def _verdict(result: WhatIf) -> str:
     evaluation = result.evaluations[-1]
     size, rows = float(evaluation.effective_size.min()), evaluation.rows
     if evaluation.trusted:
-        differ = "" if result.advice else "The two differ. " * (len(result.trade_offs) - 1)
-        return f"{differ}By {rows:,} decisions; intervals are of {LEVEL:.0%}. {result.advice}"
+        prefix = "" if result.advice else "The two differ. " * (len(result.trade_offs) - 1)
+        return f"{prefix}By {rows:,} decisions; intervals are of {LEVEL:.0%}. {result.advice}"
     if not 0 < size < MIN_EFFECTIVE_SIZE:
         return f"Not enough data yet: {evaluation.warnings[0]}. See epsilon: uniform draws."
-    missing = rows * (MIN_EFFECTIVE_SIZE / size - 1)
-    seconds = missing / result.decision_rate
-    span = "" if np.isnan(seconds) else f", about {_page.format_duration(seconds)} at this pace"
-    return f"Not enough data yet: it takes {missing:,.0f} decisions more{span}. {result.advice}"
+    missing_rows = rows * (MIN_EFFECTIVE_SIZE / size - 1)
+    seconds = missing_rows / result.decision_rate
+    needed = f"it takes {missing_rows:,.0f} decisions more"
+    if not np.isnan(seconds):
+        needed += f", about {_page.format_duration(seconds)} at this pace"
+    return f"Not enough data yet: {needed}. {result.advice}"

@@ -87,8 +87,8 @@ async def _static(request: ServiceRequest, _: None) -> Response:
     name = request.http.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404, f"name: expected one of {sorted(_STATIC)}")
-    path, kind = _STATIC[name]
-    return Response(path.read_bytes(), media_type=kind)
+    path, media_type = _STATIC[name]
+    return Response(path.read_bytes(), media_type=media_type)
 
 
 async def _show_page(request: ServiceRequest, _: None) -> Response:
@@ -102,9 +102,9 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
     parts = await service.readers.perform(partial(_show_parts, request, None))
     names = _visible_agents(service, caller)
     links = "".join(
-        f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
-        f"{_page.escape(other)}</a>"
-        for other in names
+        f'<a href="/page/{quote(other_name)}"{" aria-current=page" * (other_name == name)}>'
+        f"{_page.escape(other_name)}</a>"
+        for other_name in names
         if len(names) > 1
     )
     logout = '<button id="logout" type="button">Log out</button>'
@@ -126,8 +126,8 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    hosted, (since, parts) = request.hosted, request.hosted.page
-    if time.monotonic() - since > _CACHE_SECONDS:
+    hosted, (made_at, parts) = request.hosted, request.hosted.page
+    if time.monotonic() - made_at > _CACHE_SECONDS:
         parts = make_parts(hosted, request.service.audit.changes(hosted.name))
         hosted.page = time.monotonic(), parts
     return parts
