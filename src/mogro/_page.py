@@ -19,7 +19,7 @@ _CLOCK = 1e9  # seconds: times beyond are those of a clock
 STYLE = Path(__file__).with_name("_page.css")
 
 
-def fill(template: Path, **parts: str) -> str:
+def fill_template(template: Path, **parts: str) -> str:
     """Return a template with HTML in the places of its names."""
     return Template(template.read_text(encoding="utf-8")).substitute(parts)
 
@@ -75,7 +75,7 @@ class Periods(NamedTuple):
         return np.clip(indices, 0, len(self.middles) - 1)
 
 
-def periods(low: float, high: float, *, timed: bool) -> Periods:
+def make_periods(low: float, high: float, *, timed: bool) -> Periods:
     """Return periods from a time to another; of a clock they are so long ago."""
     edges = np.linspace(low, high, (_PERIODS if high > low else 1) + 1)
     middles = (edges[1:] + edges[:-1]) / 2

@@ -202,7 +202,7 @@ def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) 
     numbers = offered.features
     if numbers is None:
         assert offered.records is not None
-        numbers = view.features.encode_arms(offered.records)
+        numbers = view.feature_map.encode_arms(offered.records)
     arms = ArmSet(offered.ids, numbers, view, all_records=offered.records)
     for mask in (evidence.eligible, evidence.allowed):
         arms = arms if mask is None else arms.subset(mask)

@@ -107,7 +107,7 @@ def _reasons(
     arms, theta = inputs.arms, inputs.learned.theta
     difference = arms.arm_features(chosen_index)[1] - arms.arm_features(rival_index)[1]
     contributions = (theta.sum(axis=0) if weights is None else weights @ theta) * difference
-    names = arms.view.features.names
+    names = arms.view.feature_map.names
     order = np.argsort(-np.abs(contributions), kind="stable")
     return {names[j]: float(contributions[j]) for j in order.tolist() if contributions[j] != 0}
 

@@ -17,7 +17,7 @@ from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Wi
 from mogro.agent.features.encoder import parse_record
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.log import need_arrow, read_metadata, to_utf8
+from mogro.agent.log import import_pyarrow, read_metadata, to_utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.request import check_new_id, read_rewards, read_time
@@ -49,7 +49,7 @@ def read_imported_log(log: Any, config: AgentConfig) -> tuple[list[LoggedDecisio
 
     With the latest time of the agent that made them.
     """
-    pa = need_arrow()
+    pa = import_pyarrow()
     if not isinstance(log, pa.Table):
         raise ValueError(
             "log: expected a table that agent.log() gave, an agent, or the path of its journal, "

@@ -83,7 +83,7 @@ _FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
 _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
 
 
-def need_arrow() -> Any:
+def import_pyarrow() -> Any:
     """Return pyarrow, or say what to do."""
     try:
         import pyarrow as pa
@@ -94,7 +94,7 @@ def need_arrow() -> Any:
 
 def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     if rewards not in ("learned", "received"):
         raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
     objective_set, ledger = state.objective_set, state.ledger
@@ -144,7 +144,7 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
 
 def _number_lists(rows: Iterable[FloatArray | None]) -> Any:
     """Return rows of numbers as lists; null where there are none."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     return pa.array(list(rows), pa.list_(pa.float64()))
 
 
@@ -152,7 +152,7 @@ def _journal_columns(
     journal_rows: "JournalRows | None", positions: list[tuple[int, int]]
 ) -> dict[str, Any]:
     """Return what a journal has of decisions, by the positions of their events and offers."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     rows = [_NO_CELLS if journal_rows is None else journal_rows.cells(*pair) for pair in positions]
     basis, context, propensity, error, estimates, ids, features, records = (
         zip(*rows, strict=True) if rows else ((),) * len(_NO_CELLS)
@@ -259,7 +259,7 @@ class JournalRows:
 
 def _string_lists(lists: Sequence[Sequence[str] | None]) -> Any:
     """Return lists of texts, many of which are the same object."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     lists_by_id = {id(strings): strings for strings in lists}
     numbers = {key: n for n, key in enumerate(lists_by_id)}
     indices = pa.array([numbers[id(strings)] for strings in lists], pa.int64())

@@ -79,7 +79,7 @@ def make_parts(
 def make_report(parts: Mapping[str, str]) -> str:
     """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
     style = _page.STYLE.read_text(encoding="utf-8")
-    return _page.fill(Path(__file__).with_name("report.html"), style=style, **parts)
+    return _page.fill_template(Path(__file__).with_name("report.html"), style=style, **parts)
 
 
 class HeldDecisions:
@@ -92,7 +92,7 @@ class HeldDecisions:
         has_times = len(rows) > 0 and bool(self.has_flag(TIMED).all())
         clock = block.time if has_times else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
-        periods = _page.periods(float(low), float(high), timed=has_times)
+        periods = _page.make_periods(float(low), float(high), timed=has_times)
         self.period = periods.indices(clock)
         self.middles, self.label = periods.middles, periods.label
         self.rewards = learned_rewards(block, state.objective_set, state.defaults)

@@ -32,10 +32,10 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     True
     """
     agent_log = read_log(log)
-    objective_set, data = agent_log.objective_set, agent_log.data
+    objective_set, dataset = agent_log.objective_set, agent_log.dataset
     names = objective_set.names
     outcome_columns = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
-    table = data.to_table(columns=["time", "holdout", "observed", "subject", *outcome_columns])
+    table = dataset.to_table(columns=["time", "holdout", "observed", "subject", *outcome_columns])
     results = lifts(
         objective_set,
         np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),

@@ -48,7 +48,7 @@ class LogModel:
             mean_arms = np.vecmat(target.values, features)
             self._feature_sums[index] += self._features.join(mean_arms, contexts).sum(axis=0)
 
-    def answer(self, rates: BoolArray) -> tuple[FloatArray, FloatArray] | None:
+    def estimate(self, rates: BoolArray) -> tuple[FloatArray, FloatArray] | None:
         """Return the values (W, M) and intervals of 95 % (W, M, 2); None if too little is known.
 
         Intervals of rates are within 0 and 1.

@@ -19,7 +19,7 @@ class LogRecords:
     ----------
     batch
         Columns of the rows, by Arrow.
-    rows
+    row_numbers
         Their numbers in the log, (n,).
     objective_set
         All objectives of the log.
@@ -28,13 +28,13 @@ class LogRecords:
     """
 
     batch: Any
-    rows: NDArray[np.intp]
+    row_numbers: NDArray[np.intp]
     objective_set: ObjectiveSet
     objective_indices: list[int]
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.rows)
+        return len(self.row_numbers)
 
     def numbers(self, name: str) -> FloatArray:
         """Return a column of numbers, (n,); NaN where it has none."""
@@ -66,7 +66,7 @@ class LogRecords:
         for row in np.flatnonzero(~is_chosen.any(axis=1))[:1].tolist():
             raise ValueError(
                 f"offered: expected the chosen arm among those on offer, got {arm[row].as_py()!r} "
-                f"beside {offered[row].as_py()} in row {self.rows[row]}"
+                f"beside {offered[row].as_py()} in row {self.row_numbers[row]}"
             )
         return np.asarray(is_chosen.argmax(axis=1))
 
@@ -101,15 +101,15 @@ class LogRecords:
         """Return lists of numbers of arms, row after row of each, as (n, K, width)."""
         if not self.has(name, "offered"):
             raise ValueError(
-                f"log: expected {name} in every row, got rows without, from {self.rows[0]} on; "
-                "agents with a journal record them"
+                f"log: expected {name} in every row, got rows without, from {self.row_numbers[0]} "
+                "on; agents with a journal record them"
             )
         (sizes, values), arms = self._lists(name), self.on_offer.sum(axis=1)
         width = int(sizes[0] // arms[0])
         for row in np.flatnonzero(sizes != arms * width)[:1].tolist():
             raise ValueError(
                 f"{name}: expected {arms[row]} arms x {width} numbers, got {sizes[row]} "
-                f"in row {self.rows[row]}"
+                f"in row {self.row_numbers[row]}"
             )
         result = np.zeros((*self.on_offer.shape, width))
         result[self.on_offer] = values.reshape(-1, width)

@@ -31,7 +31,7 @@ class AgentLog:
 
     Attributes
     ----------
-    data
+    dataset
         The rows, as a dataset of Arrow.
     objective_set
         All objectives of the log.
@@ -42,21 +42,21 @@ class AgentLog:
     """
 
     def __init__(self, data: Any, objectives: Sequence[str] | None) -> None:
-        self.data = data
+        self.dataset = data
         self.objective_set = ObjectiveSet(read_metadata(data.schema)["objectives"])
         self.objective_indices = _objective_indices(self.objective_set, objectives)
         self._open_since = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
         # What is known once all records are read: how many are of use, and why others are not.
-        self._counts = np.zeros(1 + len(EXCLUSIONS), dtype=int)
+        self._exclusion_counts = np.zeros(1 + len(EXCLUSIONS), dtype=int)
         self.rates: BoolArray = np.ones(len(self.objective_indices), dtype=np.bool_)
-        self._first, self._last = np.inf, -np.inf
+        self._first_time, self._last_time = np.inf, -np.inf
 
     def _first_open_time(self) -> float:
         """Return the time of the first decision with an open window; infinity if there is none."""
         names, windows = self.objective_set.names, self.objective_set.windows
         status = [f"status_{names[m]}" for m in self.objective_indices if windows[m] < np.inf]
-        table = self.data.to_table(columns=["time", *status])
+        table = self.dataset.to_table(columns=["time", *status])
         pending = np.zeros(len(table), dtype=np.bool_)
         for name in status:
             pending |= table.column(name).to_numpy() == "pending"
@@ -65,9 +65,9 @@ class AgentLog:
     def records(self) -> Iterator[LogRecords]:
         """Read the rows that are of use once, in order, some at a time."""
         first_row = 0
-        for batch in self.data.to_batches(batch_size=_ROWS):
+        for batch in self.dataset.to_batches(batch_size=_ROWS):
             reasons = exclusion_reasons(batch, self._open_since)
-            self._counts += np.bincount(reasons, minlength=len(self._counts))
+            self._exclusion_counts += np.bincount(reasons, minlength=len(self._exclusion_counts))
             usable_rows = np.flatnonzero(reasons == 0)
             if len(usable_rows):
                 records = LogRecords(
@@ -79,7 +79,7 @@ class AgentLog:
                 self._summarise(records)
                 yield records
             first_row += len(batch)
-        if not self._counts[0]:
+        if not self._exclusion_counts[0]:
             raise ValueError(
                 "log: expected rows with propensities and closed windows, got none; agents with a "
                 "journal record propensities, and objectives= names those whose windows have closed"
@@ -88,14 +88,14 @@ class AgentLog:
     def _summarise(self, records: LogRecords) -> None:
         times = records.numbers("time")
         self.rates &= are_rates(records.rewards)
-        self._first = float(np.fmin.reduce(times, initial=self._first))
-        self._last = float(np.fmax.reduce(times, initial=self._last))
+        self._first_time = float(np.fmin.reduce(times, initial=self._first_time))
+        self._last_time = float(np.fmax.reduce(times, initial=self._last_time))
 
     @property
     def decision_rate(self) -> float:
         """Decisions of use in a unit of time; NaN where no time is known."""
-        span = self._last - self._first
-        return float(self._counts[0] / span) if span > 0 else np.nan
+        span = self._last_time - self._first_time
+        return float(self._exclusion_counts[0] / span) if span > 0 else np.nan
 
     def target_rows(self, records: LogRecords, target: Probabilities, *, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows.
@@ -119,7 +119,7 @@ class AgentLog:
             rows = predicted_rows(*logged, records.chosen, target.values, predicted, errors=errors)
         else:
             rows = weighted_rows(*logged, value, errors=errors)
-        return replace(rows, arms=self._arm_numbers(records), mass=np.zeros(0))
+        return replace(rows, arms=self._arm_numbers(records), target_mass=np.zeros(0))
 
     def logged_rows(self, records: LogRecords) -> Rows:
         """Return what an estimate of the logged choices themselves needs of some rows."""
@@ -136,7 +136,7 @@ class AgentLog:
     def labelled(self, evaluation: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
         names = tuple(self.objective_set.names[m] for m in self.objective_indices)
-        exclusions = zip(self._counts[1:], EXCLUSIONS, strict=True)
+        exclusions = zip(self._exclusion_counts[1:], EXCLUSIONS, strict=True)
         notes = (*notes, *(f"{count:,} rows {reason}" for count, reason in exclusions if count))
         return replace(evaluation, names=names, rates=tuple(self.rates.tolist()), notes=notes)
 

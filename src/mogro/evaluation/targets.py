@@ -61,7 +61,7 @@ def _selection_target(selection: Selection, *, uniform: float) -> Target:
         estimates = read_estimates(records)
 
         def choose(row: int, mask: BoolArray) -> Probabilities:
-            step, rng = int(records.rows[row]), np.random.default_rng(0)
+            step, rng = int(records.row_numbers[row]), np.random.default_rng(0)
             return selection_probabilities(estimates[row, mask], selection, step=step, rng=rng)
 
         values, errors = _row_by_row(records, choose)
@@ -132,7 +132,7 @@ def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
     is_in_sample = source is agent
     if not isinstance(source, Agent):
-        ids = log.data.to_table(columns=["id"]).column("id").to_pylist()
+        ids = log.dataset.to_table(columns=["id"]).column("id").to_pylist()
         is_in_sample = not set(agent.freeze().ledger.ids).isdisjoint(ids)
     note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
     return (note,) if is_in_sample else ()
@@ -143,14 +143,14 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
     if array.ndim not in (1, 2):
         raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
-    if len(array) != (rows := log.data.count_rows()):
+    if len(array) != (rows := log.dataset.count_rows()):
         raise ValueError(
             f"policy: expected probabilities for each of the {rows} rows of the log, "
             f"got {len(array)}"
         )
 
     def target(records: LogRecords) -> Probabilities:
-        values = array[records.rows]
+        values = array[records.row_numbers]
         if values.ndim == 1:
             return exact_probabilities(values)
         if not records.has("offered"):

@@ -107,7 +107,7 @@ def what_if(
             [replace(objectives_of_log[m], given=None) for m in agent_log.objective_indices]
         ),
         logged,
-        model.answer(agent_log.rates),
+        model.estimate(agent_log.rates),
         differing / logged.rows,
         np.divide(arms, differing, out=np.ones_like(arms), where=differing > 0),
         agent_log.decision_rate,

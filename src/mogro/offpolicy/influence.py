@@ -57,8 +57,8 @@ class Estimate:
         # Means of w (e - shift) in each group, for the rewards that are missing there.
         self._missing_means = products - self._shift * mean_weights
         self._mean = ratio - self._shift  # of all that depends on the row
-        if rows.baseline is not None:
-            self._mean = self._mean + ones @ rows.baseline / n
+        if rows.predicted_values is not None:
+            self._mean = self._mean + ones @ rows.predicted_values / n
         self.value = self._mean + self._shift
 
     def _sums(self, weights: FloatArray, columns: NDArray[Any]) -> FloatArray:
@@ -75,8 +75,8 @@ class Estimate:
         square of the number of rows, with the products of two targets to their covariance.
         """
         weighted, replaced = self._weighted(chunk)
-        baseline = self._rows.baseline
-        predicted = 0.0 if baseline is None else baseline[chunk]
+        predicted_values = self._rows.predicted_values
+        predicted = 0.0 if predicted_values is None else predicted_values[chunk]
         mean = np.nan_to_num(self._mean)
         return np.asarray((weighted + replaced) * self._scale + predicted - mean)
 
@@ -133,12 +133,12 @@ class Estimate:
         w c^2 on average.
         """
         n, objectives = len(self._rows), len(self.value)
-        if self._rows.noise is None:
+        if self._rows.relative_errors is None:
             return np.zeros((objectives, objectives)), np.zeros(objectives), 0.0
-        noise = self._rows.noise[:, None]
-        shifts = noise * self._weighted(slice(None))[0] * self._scale
-        size = float(np.sqrt(np.square(noise).mean()))
-        return shifts.T @ shifts / n**2, (noise * shifts).sum(axis=0) / n, size
+        relative_errors = self._rows.relative_errors[:, None]
+        shifts = relative_errors * self._weighted(slice(None))[0] * self._scale
+        mean_error = float(np.sqrt(np.square(relative_errors).mean()))
+        return shifts.T @ shifts / n**2, (relative_errors * shifts).sum(axis=0) / n, mean_error
 
     def _largest_weight(self) -> FloatArray:
         return np.asarray((self._rows.weights[:, None] * self._observed).max(axis=0))
@@ -153,15 +153,19 @@ class Estimate:
         rows, n, largest_weight = self._rows, len(self._rows), float(self._largest_weight().max())
         logged, target, mean = rows.logged, rows.target, float(rows.weights.mean())
         # The logged arm is impossible if it has probability 0; the others, if it has 1 for certain.
-        is_certain = (logged >= 1) if rows.noise is None else (logged >= 1) & (rows.noise == 0)
+        is_certain = (
+            (logged >= 1)
+            if rows.relative_errors is None
+            else (logged >= 1) & (rows.relative_errors == 0)
+        )
         impossible = np.where(logged > 0, np.where(is_certain, 1 - target, 0.0), target)
         impossible_share = float(np.maximum(impossible, 0.0).mean()) if mean > 0 else 1.0
         undrawn = 1 - mean
         if undrawn <= _CHANCE * mean_error + _MISSED * largest_weight / n:
             undrawn = 0.0
-        if rows.arms is not None and len(rows.mass):
-            pulls = np.bincount(rows.arms, minlength=len(rows.mass))
-            undrawn = max(undrawn, float(rows.mass[pulls == 0].sum()) / n)
+        if rows.arms is not None and len(rows.target_mass):
+            pulls = np.bincount(rows.arms, minlength=len(rows.target_mass))
+            undrawn = max(undrawn, float(rows.target_mass[pulls == 0].sum()) / n)
         undrawn = max(undrawn, self._share_of_far_rarer(largest_weight))
         group_weights = self._sums(rows.weights, np.ones((n, 1)))[:, 0]
         unobserved_share = group_weights @ (self._observed_counts == 0) / n
@@ -176,8 +180,8 @@ class Estimate:
         """
         rows = self._rows
         logged_others, target_others = 1 - rows.logged, np.maximum(1 - rows.target, 0.0)
-        if rows.noise is not None:
-            logged_others = logged_others + rows.noise * rows.logged
+        if rows.relative_errors is not None:
+            logged_others = logged_others + rows.relative_errors * rows.logged
         is_rarer = (logged_others > 0) & (target_others > 2 * largest_weight * logged_others)
         share = float((target_others - largest_weight * logged_others)[is_rarer].sum()) / len(rows)
         return share if share > MAX_UNSUPPORTED else 0.0

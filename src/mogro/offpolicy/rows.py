@@ -25,13 +25,13 @@ class Rows:
         Rewards, less predictions where there are any, (n, M); 0 where missing.
     observed
         Which rewards were observed, (n, M), or None for all.
-    baseline
+    predicted_values
         Predicted value of the target, (n, M), or None without predictions.
     arms
         Logged arms, (n,), or None.
-    noise
+    relative_errors
         Relative standard errors of the logged probabilities, (n,), or None.
-    mass
+    target_mass
         Target probability of every arm, summed over the rows, (K,); empty if not known.
     """
 
@@ -39,10 +39,10 @@ class Rows:
     target: FloatArray
     residuals: FloatArray
     observed: BoolArray | None = None
-    baseline: FloatArray | None = None
+    predicted_values: FloatArray | None = None
     arms: NDArray[np.intp] | None = None
-    noise: FloatArray | None = None
-    mass: FloatArray = field(default_factory=lambda: np.zeros(0))
+    relative_errors: FloatArray | None = None
+    target_mass: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -75,21 +75,23 @@ def weighted_rows(
     values, observed = read_rewards(rewards)
     n = len(values)
     propensities = _read_probabilities(logged, "logged", n)
-    noise = None
+    relative_errors = None
     if errors is not None:
         propensity_errors = floats(errors, "errors", shape=(n,))
         if propensity_errors.min() < 0:
             raise ValueError(
                 f"errors: expected standard errors >= 0, got {propensity_errors.min():g}"
             )
-        noise = np.divide(propensity_errors, propensities, out=np.zeros(n), where=propensities > 0)
+        relative_errors = np.divide(
+            propensity_errors, propensities, out=np.zeros(n), where=propensities > 0
+        )
     return Rows(
         propensities,
         _read_probabilities(target, "target", n),
         values,
         observed,
         arms=None if arms is None else read_logged_arms(arms, n),
-        noise=noise,
+        relative_errors=relative_errors,
     )
 
 
@@ -108,7 +110,7 @@ def predicted_rows(
     Examples
     --------
     >>> rows = predicted_rows([[1.0]], [0.5], [0], [[0.25, 0.75]], [[[0.8], [0.4]]])
-    >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
+    >>> rows.predicted_values, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
     (array([[0.5]]), array([[0.2]]))
     """
     n = len(as_floats(rewards, "rewards"))
@@ -120,8 +122,13 @@ def predicted_rows(
     residuals = rows.residuals - predicted[row_numbers, chosen]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
-    mass = np.ones(n) @ target  # faster than a sum over the first axis
-    return replace(rows, residuals=residuals, baseline=np.vecmat(target, predicted), mass=mass)
+    target_mass = np.ones(n) @ target  # faster than a sum over the first axis
+    return replace(
+        rows,
+        residuals=residuals,
+        predicted_values=np.vecmat(target, predicted),
+        target_mass=target_mass,
+    )
 
 
 def join_rows(chunks: Iterable[Rows]) -> Rows:
@@ -133,14 +140,14 @@ def join_rows(chunks: Iterable[Rows]) -> Rows:
         return chunk_list[0]
     for name, sizes in (
         ("objectives", {chunk.residuals.shape[1] for chunk in chunk_list}),
-        ("arms", {len(chunk.mass) for chunk in chunk_list}),
+        ("arms", {len(chunk.target_mass) for chunk in chunk_list}),
     ):
         if len(sizes) > 1:
             raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
     columns = {
         name: _join(chunk_list, name, fill_value, like) for name, fill_value, like in _COLUMNS
     }
-    return Rows(**columns, mass=np.sum([chunk.mass for chunk in chunk_list], axis=0))
+    return Rows(**columns, target_mass=np.sum([chunk.target_mass for chunk in chunk_list], axis=0))
 
 
 # The columns of ``Rows``: what fills in where some chunks have none, and another column of that
@@ -150,9 +157,9 @@ _COLUMNS = (
     ("target", 0.0, "target"),
     ("residuals", 0.0, "residuals"),
     ("observed", True, "residuals"),
-    ("baseline", 0.0, "residuals"),
+    ("predicted_values", 0.0, "residuals"),
     ("arms", 0, "target"),
-    ("noise", 0.0, "target"),
+    ("relative_errors", 0.0, "target"),
 )
 
 

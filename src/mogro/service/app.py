@@ -19,7 +19,13 @@ from mogro.service import pages, personalizer, wire
 from mogro.service.access import NOBODY, HostCheck, read_body
 from mogro.service.error_responses import error_response
 from mogro.service.openapi import openapi_document
-from mogro.service.operations import Operation, ServiceRequest, as_json, make_operation, operations
+from mogro.service.operations import (
+    Operation,
+    ServiceRequest,
+    json_response,
+    make_operation,
+    operations,
+)
 from mogro.service.service import Service
 
 
@@ -29,7 +35,7 @@ def make_app(service: Service) -> ASGIApp:
     document = openapi_document(api_operations, list(service.agents))
 
     async def openapi(_: ServiceRequest, __: None) -> Response:
-        return as_json(document)
+        return json_response(document)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -54,12 +60,12 @@ def _route(operation: Operation, service: Service) -> Route:
     method, path = operation.method, operation.path.replace("{event}", "{event:path}")
     name = f"{method.lower()} {operation.path.removeprefix('/v1/').replace('{agent}/', '')}"
     decoder = wire.decoder(operation.request_type)
-    is_coroutine = inspect.iscoroutinefunction(operation.work)
+    is_coroutine = inspect.iscoroutinefunction(operation.handler)
 
     async def respond(request: Request) -> Response:
         start = time.perf_counter()
         try:
-            response = await carry_out(request)
+            response = await execute(request)
         except Exception as error:
             response = error_response(error)
             if response.status_code == 500:
@@ -72,16 +78,16 @@ def _route(operation: Operation, service: Service) -> Route:
             service.log({**entry, "ms": round(1000 * seconds, 2), **identity})
         return response
 
-    async def carry_out(request: Request) -> Response:
+    async def execute(request: Request) -> Response:
         service_request, body = _authorise(operation, service, request), None
         if operation.request_type is not None and method == "GET":
             body = msgspec.convert(dict(request.query_params), operation.request_type)
         elif operation.request_type is not None:
             body = decoder.decode(await _json_body(request, service))
             service_request.check(body)
-        work = partial(operation.work, service_request, body)
-        if operation.writes:
-            (result,) = await service_request.hosted.writer.perform([work])
+        work = partial(operation.handler, service_request, body)
+        if operation.is_write:
+            (result,) = await service_request.hosted_agent.writer.perform([work])
         else:
             result = await (work() if is_coroutine else service.readers.perform(work))
         request.scope["mogro"]["id"] = getattr(result, "id", getattr(body, "id", None))
@@ -91,7 +97,7 @@ def _route(operation: Operation, service: Service) -> Route:
             return result
         if operation.response_type is None:
             return Response(status_code=operation.status)
-        return as_json(result, operation.status)
+        return json_response(result, operation.status)
 
     return Route(path, respond, methods=[method], name=name)
 

@@ -24,7 +24,7 @@ class Call(wire.Body, tag_field="call"):
         """All roles that a key needs for what this call asks."""
         return (self.role,)
 
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Any:
+    def execute(self, agent: Agent, catalogue: Catalogue) -> Any:
         """Ask the agent; arms are those sent along, or else those of the catalogue."""
         arguments = {name: getattr(self, name) for name in self.__struct_fields__}
         if "arms" in arguments and arguments["arms"] is None:

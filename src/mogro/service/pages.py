@@ -56,7 +56,7 @@ def _visible_agents(service: Service, caller: Caller) -> list[str]:
 
 async def _login_form(request: ServiceRequest, _: None) -> Response:
     """Ask for a key."""
-    return _html(_page.fill(_FOLDER / "login.html", message=""))
+    return _html(_page.fill_template(_FOLDER / "login.html", message=""))
 
 
 async def _log_in(request: ServiceRequest, _: None) -> Response:
@@ -68,7 +68,7 @@ async def _log_in(request: ServiceRequest, _: None) -> Response:
     cookie = request.service.access.log_in(request.http, secret.strip())
     if cookie is None:
         message = '<p class="warning" role="alert">That is no key of this service.</p>'
-        return _html(_page.fill(_FOLDER / "login.html", message=message), 401)
+        return _html(_page.fill_template(_FOLDER / "login.html", message=message), 401)
     response = RedirectResponse("/", 303)
     response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.secure)
     return response
@@ -108,7 +108,7 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
         if len(names) > 1
     )
     logout = '<button id="logout" type="button">Log out</button>'
-    page = _page.fill(
+    page = _page.fill_template(
         _FOLDER / "page.html",
         name=_page.escape(name),
         token=_page.escape(caller.token or ""),
@@ -126,7 +126,7 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    hosted, (made_at, parts) = request.hosted, request.hosted.page
+    hosted, (made_at, parts) = request.hosted_agent, request.hosted_agent.page
     if time.monotonic() - made_at > _CACHE_SECONDS:
         parts = make_parts(hosted, request.service.audit.changes(hosted.name))
         hosted.page = time.monotonic(), parts

@@ -67,7 +67,7 @@ def operations(config: Personalizer | None) -> list[Operation]:
         """Reward an event."""
         request.agent.reward(request.http.path_params["event"], {config.objective: body.value})
 
-    event, options = f"{_PATH}/events/{{event}}", {"writes": True, "agent": config.agent}
+    event, options = f"{_PATH}/events/{{event}}", {"is_write": True, "agent": config.agent}
     return [
         make_operation("POST", f"{_PATH}/rank", "decide", _rank, status=201, **options),
         make_operation("POST", f"{event}/reward", "reward", reward, status=204, **options),

@@ -59,7 +59,7 @@ class Writer:
         self._queue.append(_WaitingRequest(calls, time.monotonic(), answers))
         self.size += len(calls)
         if self._task is None:
-            self._task = asyncio.create_task(self._carry_out_waiting())
+            self._task = asyncio.create_task(self._execute_queue())
         try:
             return await answers
         finally:
@@ -69,13 +69,13 @@ class Writer:
         """Finish what has begun, and stop."""
         self._thread.shutdown()
 
-    async def _carry_out_waiting(self) -> None:
+    async def _execute_queue(self) -> None:
         """Let the thread carry out what waits, until nothing does."""
         loop = asyncio.get_running_loop()
         while self._queue:
             requests = [self._queue.popleft() for _ in range(min(len(self._queue), _MAX_CALLS))]
             try:
-                answers = await loop.run_in_executor(self._thread, self._carry_out, requests)
+                answers = await loop.run_in_executor(self._thread, self._execute, requests)
             except RuntimeError:  # it is closed
                 error = HTTPException(503, "closed: the service has stopped; try again")
                 answers = [[error] * len(request.calls) for request in requests]
@@ -84,7 +84,7 @@ class Writer:
                     request.answers.set_result(results)
         self._task = None
 
-    def _carry_out(self, requests: list[_WaitingRequest]) -> list[Answers]:
+    def _execute(self, requests: list[_WaitingRequest]) -> list[Answers]:
         """Return the answers to all calls; where the commit fails, none of them has happened."""
         earliest_start = time.monotonic() - self._max_seconds
         results: Iterator[Any]

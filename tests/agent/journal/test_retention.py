@@ -184,14 +184,14 @@ def test_a_kill_in_the_middle_of_deleting(tmp_path: Path, shop: str) -> None:
     live(twin, 0, 120)
     agent.close()  # a snapshot, and all that it lists is deleted
     listed: list[list[int]] = []
-    remove = Journal.remove
+    remove = Journal.delete_events
     with pytest.MonkeyPatch.context() as patched:
 
         def stop(journal: Journal, positions: Any) -> None:
             listed.append(list(positions))
             raise KeyboardInterrupt
 
-        patched.setattr(Journal, "remove", stop)
+        patched.setattr(Journal, "delete_events", stop)
         agent = mogro.Agent.open(shop, snapshot_every=100_000)
         live(agent, 120, 30)
         live(twin, 120, 30)
@@ -199,7 +199,7 @@ def test_a_kill_in_the_middle_of_deleting(tmp_path: Path, shop: str) -> None:
             agent.close()
     many = events(shop)
     with mogro.Agent.open(shop) as again:
-        assert remove is Journal.remove
+        assert remove is Journal.delete_events
         live(again, 150, 1)
         live(twin, 150, 1)
         assert events(shop) < many

@@ -14,7 +14,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, Rewarded, Voided
 from mogro.agent.journal import queue, replay
 from mogro.agent.journal.queue import CommitQueue
-from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.snapshots import SnapshotWriter
 from mogro.agent.state.snapshot import write_snapshot
 from mogro.agent.state.state import State
 
@@ -156,16 +156,16 @@ def test_others_read_and_write_snapshots_meanwhile(
             monkeypatch.setattr(queue, "last_state", slowly)
             other._store._state_is_valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
-            write = Snapshots.write_draft
+            write = SnapshotWriter.write_draft
 
-            def and_another(self: Snapshots, *about: Any) -> int:
+            def and_another(self: SnapshotWriter, *about: Any) -> int:
                 draft = write(self, *about)
                 assert draft in self._journal.unused_parts()
                 assert draft not in self._journal.unused_parts(draft_age=1)
-                self._journal.drop_parts([draft])
+                self._journal.delete_parts([draft])
                 return draft
 
-            monkeypatch.setattr(Snapshots, "write_draft", and_another)
+            monkeypatch.setattr(SnapshotWriter, "write_draft", and_another)
             agent.void(void)
         expected = relived(agent.config, without(events, void), tmp_path / "c")
         assert saved(other, tmp_path / "b") == expected

@@ -225,9 +225,9 @@ class ArmReader:
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows, records = _read_features(features, view.features)
-        if rows.shape != (len(ids), view.features.dim):
-            check_shape(rows, "features", (len(ids), view.features.dim))
+        rows, records = _read_features(features, view.feature_map)
+        if rows.shape != (len(ids), view.feature_map.dim):
+            check_shape(rows, "features", (len(ids), view.feature_map.dim))
         last_set = self._last
         if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
             return last_set
@@ -265,8 +265,10 @@ def _read_catalogue(arms: Catalogue, features: Features | None, view: FeaturesIn
     """Return the arms of a catalogue."""
     if features is not None:
         raise ValueError("features: expected None, because a catalogue has features")
-    if arms.dim != view.features.dim:
-        raise ValueError(f"arms: expected a catalogue of dim {view.features.dim}, got {arms.dim}")
+    if arms.dim != view.feature_map.dim:
+        raise ValueError(
+            f"arms: expected a catalogue of dim {view.feature_map.dim}, got {arms.dim}"
+        )
     version = arms.version()
     return ArmSet(version.ids, version.features, view, version=version)
 

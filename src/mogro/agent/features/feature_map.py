@@ -192,9 +192,9 @@ class FeaturesInContext:
     """
 
     def __init__(
-        self, features: FeatureMap, context: FloatArray, record: str | None = None
+        self, feature_map: FeatureMap, context: FloatArray, record: str | None = None
     ) -> None:
-        self.features = features
+        self.feature_map = feature_map
         self.context = context
         self.record = record  # of the context, as JSON, if it was one
         self.contextual = len(context) > 0
@@ -209,9 +209,9 @@ class FeaturesInContext:
         """Return what the learner sees, (..., p), of arms (..., A)."""
         products = self._extended[:, None] * with_constant(arms)[..., None, :]
         flat = products.reshape(*arms.shape[:-1], -1)
-        if self.features.has_all_products:
+        if self.feature_map.has_all_products:
             return flat
-        return np.asarray(flat[..., self.features.product_mask.ravel()])
+        return np.asarray(flat[..., self.feature_map.product_mask.ravel()])
 
     def coefficients(self, direction: FloatArray) -> FloatArray:
         """Return the slopes in x, (A,), of what is linear in y with coefficients (1 + A,)."""
@@ -228,21 +228,21 @@ class FeaturesInContext:
 
     def project_rows(self, rows: FloatArray) -> FloatArray:
         """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
-        if not self.features.has_all_products:
+        if not self.feature_map.has_all_products:
             return rows @ self.columns
-        contexts, arms = self.features.product_mask.shape
+        contexts, arms = self.feature_map.product_mask.shape
         unit_context = self._extended / self._norms[0]
         return np.asarray(np.vecmat(unit_context, rows.reshape(*rows.shape[:-1], contexts, arms)))
 
     def root_mean_squares(self, arms: FloatArray) -> FloatArray:
         """Return the root mean squares of z, (p,), of arms (K, 1 + A) as a policy sees them."""
         sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
-        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.features.product_mask])
+        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.feature_map.product_mask])
 
     @cached_property
     def columns(self) -> FloatArray:
         """U, (p, 1 + A): what the learner sees of arms y that a policy sees is ``U y``."""
-        mask = self.features.product_mask
+        mask = self.feature_map.product_mask
         directions = self._extended[:, None] * mask / self._norms
         products = directions[:, :, None] * np.eye(mask.shape[1])
         return np.asarray(products.reshape(-1, mask.shape[1])[mask.ravel()])
@@ -260,7 +260,7 @@ class FeaturesInContext:
     @cached_property
     def _norms(self) -> FloatArray:
         """Norms of the columns by which (1, x) turns into z, (1 + A,)."""
-        return np.asarray(np.sqrt(np.square(self._extended) @ self.features.product_mask))
+        return np.asarray(np.sqrt(np.square(self._extended) @ self.feature_map.product_mask))
 
 
 class PosteriorInContext:
@@ -282,8 +282,8 @@ class PosteriorInContext:
     @property
     def n(self) -> FloatArray:
         """Weight of the observations, (G,)."""
-        features = self._view.features
-        share = 1.0 if self._arms is None else (1 + features.dim) / features.size
+        feature_map = self._view.feature_map
+        share = 1.0 if self._arms is None else (1 + feature_map.dim) / feature_map.size
         return np.asarray(share * self._posterior.n)
 
     @cached_property

@@ -116,7 +116,7 @@ class PostgresJournal(Journal):
             if self._uncommitted_rows:
                 self._last_position = self._uncommitted_rows[-1][0]
         except JournalUnavailable:
-            if not self._connection.closed or not self.committed:
+            if not self._connection.closed or not self.has_committed:
                 raise
 
     def rollback(self) -> None:
@@ -126,7 +126,7 @@ class PostgresJournal(Journal):
             self._execute("ROLLBACK")
 
     @property
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
         if not self._uncommitted_rows or not (self._connection.closed or self._is_idle):
             return False
@@ -147,7 +147,7 @@ class PostgresJournal(Journal):
         lock_timeout, idle_timeout = (
             max(1, int(1000 * s)) for s in (self._timeout, min(_STALL_SECONDS, self._timeout))
         )
-        with self._named_errors():
+        with self._translated_errors():
             connection = psycopg.connect(
                 self._address,
                 autocommit=True,
@@ -156,7 +156,7 @@ class PostgresJournal(Journal):
                 application_name=f"mogro, process {os.getpid()} on {socket.gethostname()}",
             )
         try:
-            with self._named_errors():  # an acknowledged commit has to be on the disk
+            with self._translated_errors():  # an acknowledged commit has to be on the disk
                 connection.execute(
                     f"SET lock_timeout = {lock_timeout};"
                     f"SET idle_in_transaction_session_timeout = {idle_timeout};"
@@ -230,11 +230,11 @@ class PostgresJournal(Journal):
             time.sleep(_RETRY_SECONDS)
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.cursor().executemany(statement.replace("?", "%s"), rows)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
-        with self._named_errors():
+        with self._translated_errors():
             if not arguments:  # may be several statements: the rows are those of the last
                 cursor = self._connection.execute(statement)
                 while cursor.nextset():

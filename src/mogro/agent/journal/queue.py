@@ -27,7 +27,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, JournalError
 from mogro.agent.events import Event, Reconfigured, Voided
 from mogro.agent.journal.replay import Voids, find_voids, last_state, replay, replay_all
-from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.snapshots import SnapshotWriter
 from mogro.agent.journal.tables import Journal, SnapshotIndex, event_rows, find_mentions
 from mogro.agent.state.state import State
 
@@ -40,8 +40,8 @@ _PAUSE_SECONDS = 0.002  # between commits of housekeeping: others wait for the l
 class PendingCall:
     """What one caller asks for, and what became of it."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self.work = work
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
@@ -70,7 +70,7 @@ class CommitQueue:
     def __init__(self, journal: Journal, config: AgentConfig, *, snapshot_every: int) -> None:
         self._journal = journal
         self.config = config
-        self._snapshots = Snapshots(journal, snapshot_every)
+        self._snapshots = SnapshotWriter(journal, snapshot_every)
         self._process_id = os.getpid()
         self._closed = False
         self._lock = threading.RLock()  # of the state and the journal
@@ -82,7 +82,7 @@ class CommitQueue:
         self._state_is_valid = False  # else the state is to be read from the journal
         self._connection_number = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
-        self._uncommitted: list[Event] = []  # applied in this round
+        self._uncommitted_events: list[Event] = []  # applied in this round
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
             self._catch_up()
@@ -107,7 +107,7 @@ class CommitQueue:
                 if not call.done:
                     self._leading_thread = thread
             if self._leading_thread == thread:
-                self._run_waiting_calls(call)
+                self._execute_waiting_calls(call)
         except BaseException:  # an interrupt: others go on
             with self._condition, suppress(ValueError):
                 self._waiting_calls.remove(call)
@@ -130,7 +130,7 @@ class CommitQueue:
             self._batching_thread = threading.get_ident()
             try:
                 for call in pending:
-                    self._carry_out(call)
+                    self._execute(call)
             finally:
                 self._batching_thread = None
             return [call.result if call.error is None else call.error for call in pending]
@@ -142,7 +142,7 @@ class CommitQueue:
         self._state_is_valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
-            self._uncommitted.append(event)
+            self._uncommitted_events.append(event)
         self._state_is_valid = True
         return result
 
@@ -209,8 +209,8 @@ class CommitQueue:
         while not self._is_in_snapshot(position):
             self._write_snapshot()
         with self._transaction():
-            self._journal.remove({*mentions, *unused_offers})
-            self._journal.drop_parts(self._journal.unused_parts())
+            self._journal.delete_events({*mentions, *unused_offers})
+            self._journal.delete_parts(self._journal.unused_parts())
         time.sleep(_PAUSE_SECONDS)
         with self._lock:
             self._journal.scrub()
@@ -218,7 +218,7 @@ class CommitQueue:
 
     def _is_in_snapshot(self, position: int) -> bool:
         with self._lock:
-            return self._journal.index().position >= position
+            return self._journal.read_index().position >= position
 
     def void(self, position: int) -> None:
         """Restore the state that all other events give, from the snapshot before this one.
@@ -286,14 +286,14 @@ class CommitQueue:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _run_waiting_calls(self, leading_call: PendingCall) -> None:
+    def _execute_waiting_calls(self, leading_call: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
             with self._transaction(calls) as state:
                 calls += self._take_waiting()
                 for call in calls:
-                    self._carry_out(call)
+                    self._execute(call)
                 self._snapshots.advance(state)
         except Exception as error:
             for call in calls or self._take_waiting():
@@ -317,20 +317,20 @@ class CommitQueue:
         with self._lock:
             committing = False
             self._check_open()
-            self._uncommitted = []
+            self._uncommitted_events = []
             try:
                 self._take_lock()
                 state = self.state
                 if state.config.retention is not None and state.ledger.released is None:
                     state.ledger.released = []
                 yield state
-                if self._uncommitted:
-                    first_position = self.state.position - len(self._uncommitted) + 1
-                    self._journal.append(event_rows(first_position, self._uncommitted))
+                if self._uncommitted_events:
+                    first_position = self.state.position - len(self._uncommitted_events) + 1
+                    self._journal.append(event_rows(first_position, self._uncommitted_events))
                 committing = True
                 self._journal.commit()
             except BaseException as error:
-                if isinstance(error, Exception) or not (committing and self._journal.committed):
+                if isinstance(error, Exception) or not (committing and self._journal.has_committed):
                     self._roll_back()
                 else:
                     self._mark_done(calls)
@@ -352,22 +352,22 @@ class CommitQueue:
     def _mark_done(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
-        self._uncommitted = []
+        self._uncommitted_events = []
 
     def _roll_back(self) -> None:
-        if self._uncommitted:
+        if self._uncommitted_events:
             self._state_is_valid = False
-            self._uncommitted = []
+            self._uncommitted_events = []
         self._snapshots.cancel()
         self._journal.rollback()
 
-    def _carry_out(self, call: PendingCall) -> None:
+    def _execute(self, call: PendingCall) -> None:
         call.result = call.error = None
-        event_count = len(self._uncommitted)
+        event_count = len(self._uncommitted_events)
         try:
-            call.result = call.work()
+            call.result = call.function()
         except Exception as error:
-            if not self._state_is_valid or len(self._uncommitted) > event_count:
+            if not self._state_is_valid or len(self._uncommitted_events) > event_count:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
@@ -412,7 +412,7 @@ class CommitQueue:
         while True:
             state = last_state(journal, self.config)
             self._voids = find_voids(journal, state.position)
-            if not self._voids or not 0 < state.position < journal.index().position:
+            if not self._voids or not 0 < state.position < journal.read_index().position:
                 break  # else others have gone on: there is one without the event
         self._snapshots.restart_from(state.position)
         self.state, self._state_is_valid = state, True
@@ -420,9 +420,9 @@ class CommitQueue:
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
         with self._transaction() as state:
-            if state.position > self._journal.index().position:
+            if state.position > self._journal.read_index().position:
                 self._snapshots.begin(state)
-        while self._snapshots.under_way:
+        while self._snapshots.is_busy:
             time.sleep(_PAUSE_SECONDS)
             with self._transaction():
                 self._snapshots.step()

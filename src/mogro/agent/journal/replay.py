@@ -19,7 +19,7 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
     The journal began with a configuration. A damaged snapshot counts as none: the events have it
     all, perhaps.
     """
-    position, head, blocks = journal.snapshot()
+    position, head, blocks = journal.read_snapshot()
     if not 0 < position < before:
         return State(config)
     try:
@@ -27,7 +27,7 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
             head, blocks, partial(config.restored, types=journal.types), where=journal.path
         )
     except DamagedSnapshot:
-        if journal.index().position == position:
+        if journal.read_index().position == position:
             return State(config)
         return last_state(journal, config, before)  # another one took its place meanwhile
     if state.config.retention is not None:

@@ -32,7 +32,7 @@ _DRAFT_AGE = 100_000  # events after which nobody writes a draft any more
 _MAX_LISTED_EVENTS = 4096  # events to be deleted in one part
 
 
-class Snapshots:
+class SnapshotWriter:
     """Writes snapshots into a journal, step by step, always with its lock held.
 
     Parameters
@@ -51,7 +51,7 @@ class Snapshots:
         self._steps: deque[Callable[[], None]] = deque()
 
     @property
-    def under_way(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether there is something to write or to delete."""
         return bool(self._steps)
 
@@ -68,7 +68,9 @@ class Snapshots:
     def advance(self, state: State) -> None:
         """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
         if not self._position and state.position >= self._next_position:
-            positions = [position for part, position in self._journal.parts().items() if part > 0]
+            positions = [
+                position for part, position in self._journal.part_positions().items() if part > 0
+            ]
             last_start = max(positions, default=0)  # somebody else may be writing one
             self._next_position = last_start + self._interval
             if state.position >= self._next_position:
@@ -77,7 +79,7 @@ class Snapshots:
 
     def step(self, count: int = 1) -> None:
         """Write some pieces of a snapshot, or delete what the last one stands for."""
-        if self._position and self._journal.index().position >= self._position:
+        if self._position and self._journal.read_index().position >= self._position:
             self.cancel()  # a later one counts
         for _ in range(min(count, len(self._steps))):
             self._steps.popleft()()
@@ -94,7 +96,7 @@ class Snapshots:
         Blocks that have not changed are those of the last one, or of a draft, as far as nobody has
         deleted them.
         """
-        last_index, stored_parts = self._journal.index(), self._journal.parts()
+        last_index, stored_parts = self._journal.read_index(), self._journal.part_positions()
         frozen_state, base_index = state.freeze(), draft or last_index
         position, ledger = frozen_state.position, frozen_state.ledger
         self._next_position = position + self._interval
@@ -128,19 +130,19 @@ class Snapshots:
 
     def _finish(self, index: SnapshotIndex) -> None:
         """Make the snapshot the current one, and begin to delete what it replaces."""
-        deletions = self._journal.index().deletions + index.deletions
+        deletions = self._journal.read_index().deletions + index.deletions
         self._journal.write_index(replace(index, deletions=deletions))
         self.cancel()
         for part in self._journal.unused_parts(draft_age=_DRAFT_AGE):
-            self._steps.appendleft(partial(self._journal.drop_parts, [part]))
+            self._steps.appendleft(partial(self._journal.delete_parts, [part]))
 
     def _delete_events(self) -> None:
         """Delete some events that the last snapshot stands for."""
-        index = self._journal.index()
+        index = self._journal.read_index()
         for part in index.deletions[:1]:
-            events, deletions = json.loads(self._journal.part(part)), index.deletions[1:]
-            self._journal.remove(events[:_MAX_DELETIONS])
-            self._journal.drop_parts([part])
+            events, deletions = json.loads(self._journal.read_part(part)), index.deletions[1:]
+            self._journal.delete_events(events[:_MAX_DELETIONS])
+            self._journal.delete_parts([part])
             if remaining_events := events[_MAX_DELETIONS:]:
                 deletions.append(_new_part())
                 content = json.dumps(remaining_events).encode()

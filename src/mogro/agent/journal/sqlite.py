@@ -85,7 +85,7 @@ class SQLiteJournal(Journal):
             self._execute("ROLLBACK")
 
     @property
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
         return not self._connection.in_transaction
 
@@ -100,11 +100,11 @@ class SQLiteJournal(Journal):
 
     def close(self) -> None:
         """Close the file."""
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.close()
 
     def _connect(self) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection = sqlite3.connect(
                 self.path, timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -123,7 +123,7 @@ class SQLiteJournal(Journal):
         data_version: list[Any] | None = None
         while True:
             try:
-                with self._named_errors():
+                with self._translated_errors():
                     return self._connection.execute(statement, arguments).fetchall()
             except JournalUnavailable as error:
                 if not _is_busy(error.__cause__):
@@ -155,7 +155,7 @@ class SQLiteJournal(Journal):
         return "another process, which may be stopped"
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.executemany(statement, rows)
 
 

@@ -107,7 +107,7 @@ class Journal(ABC):
 
     @property
     @abstractmethod
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
     def reader(self) -> Self:
@@ -115,7 +115,7 @@ class Journal(ABC):
         reader = copy.copy(self)
         reader._connect()
         reader._execute(self._BEGIN_READ)
-        reader.index()  # from here on it sees nothing that comes later
+        reader.read_index()  # from here on it sees nothing that comes later
         return reader
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Journal(ABC):
         return self._execute(statement, *arguments)
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Let errors name the file or the database."""
         try:
             yield
@@ -253,23 +253,23 @@ class Journal(ABC):
             return NewerJournal(f"{self.path}: event {row[0]} is {name!r}, not known here")
         return DamagedJournal(f"{self.path}: event {row[0]} is damaged: {error}")
 
-    def remove(self, positions: Iterable[int]) -> None:
+    def delete_events(self, positions: Iterable[int]) -> None:
         """Delete events."""
         self._execute_many(
             "DELETE FROM mogro_events WHERE agent = ? AND position = ?",
             [(self._agent, position) for position in positions],
         )
 
-    def index(self) -> SnapshotIndex:
+    def read_index(self) -> SnapshotIndex:
         """Return what there is of the last snapshot that is whole."""
-        content = self.part(0)
+        content = self.read_part(0)
         return SnapshotIndex(**json.loads(content)) if content else SnapshotIndex()
 
     def write_index(self, index: SnapshotIndex) -> None:
         """Make a snapshot the current one, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
-    def part(self, part: int) -> bytes:
+    def read_part(self, part: int) -> bytes:
         """Return a part of a snapshot; empty if there is none."""
         rows = self._query(
             "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?",
@@ -277,7 +277,7 @@ class Journal(ABC):
         )
         return rows[0][0] if rows else b""
 
-    def parts(self) -> dict[int, int]:
+    def part_positions(self) -> dict[int, int]:
         """Return the positions of all parts of snapshots, also of those that do not count."""
         query = "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0"
         return dict(self._query(query, self._agent))
@@ -290,7 +290,7 @@ class Journal(ABC):
             *(self._agent, part, position, content),
         )
 
-    def drop_parts(self, parts: Iterable[int]) -> None:
+    def delete_parts(self, parts: Iterable[int]) -> None:
         """Delete parts of snapshots."""
         self._execute_many(
             "DELETE FROM mogro_snapshots WHERE agent = ? AND part = ?",
@@ -302,22 +302,26 @@ class Journal(ABC):
 
         Drafts of the last ``draft_age`` events are not among them: somebody may be writing them.
         """
-        index = self.index()
-        parts = self.parts().items()
+        index = self.read_index()
+        parts = self.part_positions().items()
         last_draft = index.position - draft_age
         old_parts = {
             p for p, position in parts if position <= (last_draft if p < 0 else index.position)
         }
         return old_parts.difference(index.head, index.blocks, index.deletions)
 
-    def snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
+    def read_snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
         """Return the position of the last snapshot that is whole, its head, and its blocks.
 
         Position 0 if there is none. Blocks are read when they are asked for: if another snapshot
         counts by then, some may be empty.
         """
-        index = self.index()
-        return index.position, b"".join(map(self.part, index.head)), map(self.part, index.blocks)
+        index = self.read_index()
+        return (
+            index.position,
+            b"".join(map(self.read_part, index.head)),
+            map(self.read_part, index.blocks),
+        )
 
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
