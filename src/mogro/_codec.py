@@ -53,14 +53,14 @@ def to_plain(value: Any) -> Any:
     >>> to_plain((1.5, np.arange(2.0)))
     [1.5, {'is': 'array', 'shape': [2], 'float64': 'AAAAAAAAAAAAAAAAAADwPw=='}]
     """
-    kind = type(value)
-    if kind in _SCALARS:
+    cls = type(value)
+    if cls in _SCALARS:
         return value
     if isinstance(value, np.ndarray):
         return _plain_array(value)
-    if hasattr(kind, "_fields"):
-        plain = {TAG: kind.__name__}
-        for name, field in zip(kind._fields, value, strict=True):
+    if hasattr(cls, "_fields"):
+        plain = {TAG: cls.__name__}
+        for name, field in zip(cls._fields, value, strict=True):
             plain[name] = field if type(field) in _SCALARS else to_plain(field)
         return plain
     if isinstance(value, tuple | list):
@@ -69,7 +69,7 @@ def to_plain(value: Any) -> Any:
         return _plain_dict(value)
     if isinstance(value, np.generic) and value.dtype.char in _NUMERIC_DTYPES | {"g"}:
         return float(value) if value.dtype.kind == "f" else value.item()
-    return {TAG: kind.__name__} | _plain_arguments(value)
+    return {TAG: cls.__name__} | _plain_arguments(value)
 
 
 def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
@@ -94,8 +94,8 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
         raise ValueError(
             f"types: expected the class {name} among them, because it is not part of mogro"
         )
-    arguments, named = fields.get("arguments", ((), fields))
-    return types[name](*arguments, **named)
+    arguments, keywords = fields.get("arguments", ((), fields))
+    return types[name](*arguments, **keywords)
 
 
 def encode(value: Any) -> bytes:
@@ -107,13 +107,13 @@ def encode(value: Any) -> bytes:
     >>> encode(Rewarded("visit 1", {"sales": 4.0}, None))
     b'{"is":"Rewarded","id":"visit 1","values":{"sales":4.0}}\n'
     """
-    kind = type(value)
-    plain: dict[str, Any] = {TAG: kind.__name__}
+    cls = type(value)
+    plain: dict[str, Any] = {TAG: cls.__name__}
     arrays = {}
-    for name, field in zip(kind._fields, value, strict=True):
+    for name, field in zip(cls._fields, value, strict=True):
         if isinstance(field, np.ndarray):
             arrays[name] = field
-        elif field != kind._field_defaults.get(name):
+        elif field != cls._field_defaults.get(name):
             plain[name] = field if type(field) in _SCALARS else to_plain(field)
     return b"".join(_encode_parts(plain, arrays))
 
@@ -125,14 +125,14 @@ _decode_json = json.JSONDecoder().raw_decode
 def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple[Any, int]:
     """Return what :func:`encode` was given, from a place in bytes on, and where it ends."""
     plain, arrays, end = _decode_parts(data, start)
-    kind: Any = types[plain.pop(TAG)]
-    fields = _defaults(kind).copy()
+    cls: Any = types[plain.pop(TAG)]
+    fields = _defaults(cls).copy()
     for name, field in plain.items():
         fields[name] = field if type(field) in _SCALARS else from_plain(field, types)
     fields |= arrays
-    if len(fields) > len(kind._fields):
-        raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
-    return tuple.__new__(kind, fields.values()), end
+    if len(fields) > len(cls._fields):
+        raise ValueError(f"{cls.__name__}: expected {cls._fields}, got {list(fields)}")
+    return tuple.__new__(cls, fields.values()), end
 
 
 def _encode_parts(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
@@ -167,20 +167,20 @@ def _read_array(
 ) -> tuple[NDArray[Any], int]:
     """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
     dtype, items = _numeric_dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
-    packed = dtype.char == "?"
-    end = start + ((items + 7) // 8 if packed else items * dtype.itemsize)
+    is_packed = dtype.char == "?"
+    end = start + ((items + 7) // 8 if is_packed else items * dtype.itemsize)
     if not start <= end <= len(data):
         raise ValueError(f"expected {code} of shape {shape}, got fewer bytes")
-    flat = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
-    if packed:
+    flat = np.frombuffer(data[start:end], np.uint8 if is_packed else dtype)
+    if is_packed:
         flat = np.unpackbits(flat, count=items).astype(np.bool_)
     return flat if len(shape) == 1 else flat.reshape(shape), end
 
 
 @cache
-def _defaults(kind: Any) -> dict[str, Any]:
+def _defaults(cls: Any) -> dict[str, Any]:
     """Return what the fields of a named tuple are if nobody says, None by default, in order."""
-    return {name: kind._field_defaults.get(name) for name in kind._fields}
+    return {name: cls._field_defaults.get(name) for name in cls._fields}
 
 
 @cache
@@ -200,7 +200,7 @@ def by_name(own: Iterable[type[Any]], foreign: Iterable[type[Any]] = ()) -> dict
     """Return classes by their names: mogro's own, and foreign ones with other names."""
     foreign_classes = list(foreign)
     classes = {*own, *foreign_classes}
-    classes_by_name = {kind.__name__: kind for kind in classes}
+    classes_by_name = {cls.__name__: cls for cls in classes}
     if len(classes_by_name) < len(classes):
         raise ValueError(
             f"types: expected different names, none of mogro's own, got {foreign_classes}"

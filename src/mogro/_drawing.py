@@ -69,7 +69,7 @@ def draw(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
 
 
 class _Frame:
-    """Where numbers stand in a drawing."""
+    """The axes of a drawing: from data to pixels."""
 
     def __init__(self, x: FloatArray, y: FloatArray) -> None:
         self.left, self.right = _padded_range(x, 0.03)

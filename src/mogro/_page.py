@@ -30,7 +30,7 @@ def escape(value: object) -> str:
 
 
 def paragraphs(warnings: Iterable[str], notes: Iterable[str] = ()) -> str:
-    """Return what a reader has to know first."""
+    """Return warnings and notes as paragraphs."""
     parts = [f'<p class="warning">{escape(message)}</p>' for message in warnings]
     return "".join([*parts, *(f'<p class="note">{escape(message)}</p>' for message in notes)])
 
@@ -75,12 +75,12 @@ class Periods(NamedTuple):
         return np.clip(indices, 0, len(self.middles) - 1)
 
 
-def make_periods(low: float, high: float, *, timed: bool) -> Periods:
+def make_periods(low: float, high: float, *, has_times: bool) -> Periods:
     """Return periods from a time to another; of a clock they are so long ago."""
     edges = np.linspace(low, high, (_PERIODS if high > low else 1) + 1)
     middles = (edges[1:] + edges[:-1]) / 2
-    if not (timed and high > _CLOCK):
-        return Periods(edges, middles, "time" if timed else "decision")
+    if not (has_times and high > _CLOCK):
+        return Periods(edges, middles, "time" if has_times else "decision")
     name, unit = next((entry for entry in _UNITS if high - low >= 2 * entry[1]), _UNITS[-1])
     return Periods(edges, (middles - high) / unit, f"{name} ago")
 

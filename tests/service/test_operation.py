@@ -286,10 +286,10 @@ def test_the_demo_has_visitors(tmp_path: Path) -> None:
 def test_times_of_a_clock_are_drawn_as_ago() -> None:
     now = 1.8e9
     for span, label, first in ((90.0, "seconds ago", -86.25), (7200.0, "hours ago", -23 / 12)):
-        periods = _page.make_periods(now - span, now, timed=True)
+        periods = _page.make_periods(now - span, now, has_times=True)
         assert periods.label == label
         assert math.isclose(periods.middles[0], first)
     assert [_page.format_duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
         "0.5 seconds", "1.5 minutes", "2 hours", "12 days"
     ]  # fmt: skip
-    assert _page.make_periods(0.0, 24.0, timed=True).label == "time"  # of the caller's own
+    assert _page.make_periods(0.0, 24.0, has_times=True).label == "time"  # of the caller's own

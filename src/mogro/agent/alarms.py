@@ -140,15 +140,15 @@ def _one_arm(state: State, block: Block) -> Alarm | None:
 
 
 def _chance_of_better(
-    state: State, chosen: FloatArray, weights: FloatArray, other_features: FloatArray
+    state: State, chosen_features: FloatArray, weights: FloatArray, other_features: FloatArray
 ) -> float:
     """Return the probability with which the best of others (n, p) is better than the chosen arm.
 
     By weights (M,), in the context of that arm (p,).
     """
     features = state.config.features
-    (arms, _), (_, context) = features.split(other_features), features.split(chosen[None])
-    differences = features.join(arms, np.repeat(context, len(arms), axis=0)) - chosen
+    (arms, _), (_, context) = features.split(other_features), features.split(chosen_features[None])
+    differences = features.join(arms, np.repeat(context, len(arms), axis=0)) - chosen_features
     beliefs = state.learner.beliefs()
     leads = beliefs.estimates(differences) @ weights
     variances = (np.maximum(beliefs.variances(differences), 0) * beliefs.noise) @ weights**2

@@ -109,9 +109,9 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     if config.arm_effects and len(distinct(raw, np.arange(len(raw)))) < len(raw):
         return False, None  # by what is written these are copies, of which the first is chosen
     rng = np.random.default_rng(0)
-    before = rng.bit_generator.state
+    generator_state = rng.bit_generator.state
     values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
-    is_random = rng.bit_generator.state != before
+    is_random = rng.bit_generator.state != generator_state
     if config.arm_effects and prices is not None:  # what arms cost is no matter of features alone
         values = add_prices(values, beliefs.theta, inputs.arms.features, prices.weights)
     return not is_random, None if is_random else values
@@ -149,10 +149,10 @@ def _decision_from_events(id: str, position: int, events: EventSource) -> Decisi
     event = events.event(position)
     if not isinstance(event, Decided) or event.id != id or event.evidence is None:
         return None
-    offered = events.event(event.offered)
-    if not isinstance(offered, Offered):
+    offer = events.event(event.offered)
+    if not isinstance(offer, Offered):
         return None
-    return stored_decision(event, offered, events.versions(position)[-1])
+    return stored_decision(event, offer, events.versions(position)[-1])
 
 
 def erasure_event(state: State, ids: Set[str], recorded_ids: Collection[str]) -> Erased:
@@ -169,9 +169,9 @@ def decision_record(state: State, id: str, events: EventSource | None = None) ->
     names = state.config.objective_set.names
     block, i = state.ledger.readable(find_row(state, id))
     values, statuses = block.values[i].tolist(), block.state[i].tolist()
-    stored = None if events is None else _decision_from_events(id, block.position.item(i), events)
+    decision = None if events is None else _decision_from_events(id, block.position.item(i), events)
     return DecisionRecord(
-        stored or decision_from_ledger(state, id),
+        decision or decision_from_ledger(state, id),
         {name: value for name, value in zip(names, values, strict=True) if value == value},
         {name: STATUS[status] for name, status in zip(names, statuses, strict=True)},
     )
@@ -194,16 +194,16 @@ def count_unknown_values(state: State, limit: int = 0) -> dict[str, dict[str | i
     return {name: dict(counter.most_common()) for name, counter in counts.items()}
 
 
-def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) -> ArmSet:
+def offered_arms(evidence: Evidence, offer: Offered, view: FeaturesInContext) -> ArmSet:
     """Return the eligible arms on offer to a decision that constraints and budgets left.
 
     In its context, by the configuration that it was made by.
     """
-    numbers = offered.features
+    numbers = offer.features
     if numbers is None:
-        assert offered.records is not None
-        numbers = view.feature_map.encode_arms(offered.records)
-    arms = ArmSet(offered.ids, numbers, view, all_records=offered.records)
+        assert offer.records is not None
+        numbers = view.feature_map.encode_arms(offer.records)
+    arms = ArmSet(offer.ids, numbers, view, all_records=offer.records)
     for mask in (evidence.eligible, evidence.allowed):
         arms = arms if mask is None else arms.subset(mask)
     return arms
@@ -215,10 +215,10 @@ def context_of(event: Decided) -> dict[str, Any] | FloatArray | None:
     return event.evidence.context if event.context is None else event.context
 
 
-def stored_decision(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+def stored_decision(event: Decided, offer: Offered, config: AgentConfig) -> Decision:
     """Return a decision with what it was made of, as a journal holds it."""
     evidence = event.evidence
     assert evidence is not None
-    arms = offered_arms(evidence, offered, config.features.in_context(context_of(event)))
+    arms = offered_arms(evidence, offer, config.features.in_context(context_of(event)))
     propensity = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     return Decision(event, config, StoredInputs(arms, evidence, config), propensity)

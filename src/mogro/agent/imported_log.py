@@ -1,4 +1,4 @@
-"""The past of another agent, by its log: decisions that are new here, and news of others.
+"""Import from the log of another agent: decisions that are new here, and changes of known ones.
 
 Features are computed from the records in the log, by the encoders that the agent has here, or from
 the features there, as far as these say it all.
@@ -156,7 +156,7 @@ def _logged_decision(
     status = dict.fromkeys(objective_set.names, "missing")
     for name in shared_names:
         status[name] = _status(logged_status[name], values.get(name), name, objective_set)
-    time, active = read_time(row["time"], needed=config.timed), row["active"]
+    time, is_active = read_time(row["time"], needed=config.timed), row["active"]
     start = row["start"]
     has_own_start = start is not None and start != time
     decision = Decided(
@@ -170,7 +170,7 @@ def _logged_decision(
         row["grouped"],
         None,
         time,
-        active=active and not has_own_start,
+        active=is_active and not has_own_start,
         observed=row["observed"],
         holdout=row["holdout"],
         subject=row["subject"],

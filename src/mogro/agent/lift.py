@@ -39,8 +39,8 @@ class Lift:
             return f"{self.objective}: too few decisions to tell"
         value, low, high = (f"{x:+.3g}" for x in self.difference)
         part = self.difference.value / abs(self.baseline.value) if self.baseline.value else np.nan
-        relative = "" if np.isnan(part) else f" ({part:+.0%})"
-        return f"{self.objective} {value} [{low}, {high}]{relative}"
+        relative_gain = "" if np.isnan(part) else f" ({part:+.0%})"
+        return f"{self.objective} {value} [{low}, {high}]{relative_gain}"
 
     def __str__(self) -> str:
         return f"{self.gain}; {self.agent} with the agent, {self.baseline} with the baseline"
@@ -52,10 +52,10 @@ def lifts(
     objective_set: ObjectiveSet,
     rewards: FloatArray,
     *,
-    pending: BoolArray,
+    is_pending: BoolArray,
     times: FloatArray,
-    held_out: BoolArray,
-    observed: BoolArray,
+    is_held_out: BoolArray,
+    made_elsewhere: BoolArray,
     subjects: IntArray,
 ) -> tuple[Lift, ...]:
     """Return what an agent gained in every objective, by rewards (n, M); empty without a holdout.
@@ -63,23 +63,23 @@ def lifts(
     What counts are decisions after the first that was held out, as far as all windows before them
     have closed: in an open one values come sooner than their absence.
     """
-    if not held_out.any():
+    if not is_held_out.any():
         return ()
-    in_comparison = ~observed
-    in_comparison[: int(held_out.argmax()) + 1] = False
+    in_comparison = ~made_elsewhere
+    in_comparison[: int(is_held_out.argmax()) + 1] = False
     results = []
     for m, (name, window) in enumerate(
         zip(objective_set.names, objective_set.windows, strict=True)
     ):
         mask = in_comparison
         if window < np.inf:
-            mask = in_comparison & ~(times >= times[pending[:, m]].min(initial=np.inf))
-        results.append(measure_lift(name, rewards[mask, m], held_out[mask], subjects[mask]))
+            mask = in_comparison & ~(times >= times[is_pending[:, m]].min(initial=np.inf))
+        results.append(measure_lift(name, rewards[mask, m], is_held_out[mask], subjects[mask]))
     return tuple(results)
 
 
 def measure_lift(
-    objective: str, rewards: FloatArray, held_out: BoolArray, subjects: IntArray
+    objective: str, rewards: FloatArray, is_held_out: BoolArray, subjects: IntArray
 ) -> Lift:
     """Return what an agent gained, from rewards (n,) of decisions made for subjects (n,).
 
@@ -90,7 +90,7 @@ def measure_lift(
     squares (Newcombe 1998; Zou and Donner 2008).
     """
     is_known, rate = ~np.isnan(rewards), bool(are_rates(rewards))
-    masks = [is_known & mask for mask in (~held_out, held_out)]
+    masks = [is_known & mask for mask in (~is_held_out, is_held_out)]
     agent, baseline = (mean_interval(rewards[mask], subjects[mask], rate=rate) for mask in masks)
     value = agent.value - baseline.value
     low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)

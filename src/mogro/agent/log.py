@@ -84,7 +84,7 @@ _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
 
 
 def import_pyarrow() -> Any:
-    """Return pyarrow, or say what to do."""
+    """Return pyarrow, or say how to install it."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -223,15 +223,15 @@ class JournalRows:
         return evidence.basis, self._context(view, version), propensity, error, *offer_columns
 
     def _arms_on_offer(
-        self, evidence: Evidence, offered: Offered, view: FeaturesInContext, version: int
+        self, evidence: Evidence, offer: Offered, view: FeaturesInContext, version: int
     ) -> tuple[ArmSet, tuple[Any, ...]]:
         """Return the arms on offer to a decision, and their ids, features and records."""
         masks = evidence.eligible, evidence.allowed
-        key = offered.digest, version, *(mask if mask is None else mask.tobytes() for mask in masks)
+        key = (offer.digest, version, *(mask if mask is None else mask.tobytes() for mask in masks))
         if key not in self._arm_sets:
             if len(self._arm_sets) == _ROWS:
                 self._arm_sets.clear()
-            arms, remapping = offered_arms(evidence, offered, view), self._remappings[version]
+            arms, remapping = offered_arms(evidence, offer, view), self._remappings[version]
             raw, texts = arms.raw, arms.record_texts
             features = raw if remapping is None else remapping.map_arms(raw, texts)
             self._arm_sets[key] = arms, (_all_to_utf8(arms.ids), features.ravel(), texts)

@@ -1,8 +1,8 @@
-"""A page on an agent, for those who ask how it is doing."""
+"""The report of an agent, as an HTML page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import compress, starmap
 from pathlib import Path
 
 import numpy as np
@@ -92,17 +92,17 @@ class HeldDecisions:
         has_times = len(rows) > 0 and bool(self.has_flag(TIMED).all())
         clock = block.time if has_times else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
-        periods = _page.make_periods(float(low), float(high), timed=has_times)
+        periods = _page.make_periods(float(low), float(high), has_times=has_times)
         self.period = periods.indices(clock)
         self.middles, self.label = periods.middles, periods.label
         self.rewards = learned_rewards(block, state.objective_set, state.defaults)
         self.lifts = lifts(
             state.objective_set,
             self.rewards,
-            pending=block.state == PENDING,
+            is_pending=block.state == PENDING,
             times=block.time,
-            held_out=self.has_flag(HOLDOUT),
-            observed=self.has_flag(OBSERVED),
+            is_held_out=self.has_flag(HOLDOUT),
+            made_elsewhere=self.has_flag(OBSERVED),
             subjects=block.subject,
         )
 
@@ -177,9 +177,9 @@ def _lift_table(decisions: HeldDecisions) -> str:
 
 
 def _arms_note(decision: Decision) -> str:
-    where = "" if decision.inputs.arms.context is None else ", in its context"
+    suffix = "" if decision.inputs.arms.context is None else ", in its context"
     arms = f"{len(decision.inputs.arms):,} of them"
-    return f"Arms on offer are those of the last decision, {decision.id!r}{where}: {arms}."
+    return f"Arms on offer are those of the last decision, {decision.id!r}{suffix}: {arms}."
 
 
 def _draw_over_time(decisions: HeldDecisions, values: FloatArray, caption: str) -> str:
@@ -189,9 +189,8 @@ def _draw_over_time(decisions: HeldDecisions, values: FloatArray, caption: str) 
         kinds = {"agent": ~held_out & ~decisions.has_flag(OBSERVED), "baseline": held_out}
     figures = []
     for name, column in zip(decisions.objective_set.names, values.T, strict=True):
-        series = [
-            decisions.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()
-        ]
+        columns = {kind: np.where(mask, column, np.nan) for kind, mask in kinds.items()}
+        series = list(starmap(decisions.series, columns.items()))
         figures.append(draw(caption.format(name), series, x=decisions.label, y=name))
     return "".join(figures)
 
@@ -231,31 +230,19 @@ def _arms_table(decisions: HeldDecisions, estimates: Estimates | None, front: Fr
     beliefs_by_arm: dict[str, list[str]] = {}
     if estimates is not None and front is not None:
         shares = dict(zip(front.arms, front.shares.tolist(), strict=True))
-        headers += [
-            *(f"{name}, believed" for name in estimates.objectives),
-            "best for some weights",
-        ]
-        headers += ["certain"] * bool(front.certain)
-        for arm, *beliefs in map(estimates.row, range(len(estimates.arms))):
-            share = f"{shares[arm]:.1%} of them" if arm in shares else ""
-            beliefs_by_arm[arm] = [
-                *beliefs,
-                share,
-                *([front.certain[arm]] if front.certain else []),
-            ]
-    ordered_arms = sorted(
-        {*beliefs_by_arm, *counts}, key=lambda arm: (-recent_counts[arm], -counts[arm], arm)
-    )
+        headers += [f"{name}, believed" for name in estimates.objectives]
+        headers += ["best for some weights", *(["certain"] * bool(front.certain))]
+        for arm, *cells in map(estimates.row, range(len(estimates.arms))):
+            cells.append(f"{shares[arm]:.1%} of them" if arm in shares else "")
+            beliefs_by_arm[arm] = cells + ([front.certain[arm]] if front.certain else [])
+    arms = {*beliefs_by_arm, *counts}
+    ordered_arms = sorted(arms, key=lambda arm: (-recent_counts[arm], -counts[arm], arm))
     not_on_offer = ["not on offer", *[""] * len(headers)][: len(headers) - 3]
     rows = []
     for arm in ordered_arms[:_MAX_ARMS]:
         share = f"{recent_counts[arm] / recent_total:.1%}"
         rows.append([arm, f"{counts[arm]:,}", share, *beliefs_by_arm.get(arm, not_on_offer)])
-    label = (
-        "Arms"
-        if len(ordered_arms) <= _MAX_ARMS
-        else f"The first {_MAX_ARMS:,} of {len(ordered_arms):,} arms"
-    )
+    label = "Arms" if len(arms) <= _MAX_ARMS else f"The first {_MAX_ARMS:,} of {len(arms):,} arms"
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
     return f"{region}{_page.html_table(label, headers, rows)}</div>"
 

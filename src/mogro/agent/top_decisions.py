@@ -17,53 +17,47 @@ def make_top_decisions(
     numbers = range(2, min(top, len(arm_set)) + 1)
     ids = [first_id, *(f"{first_id}/{number}" for number in numbers)]
     known_ids = [known_id for known_id in ids if known_id in state.ledger.rows]
-    known_decisions = {known_id: decision_from_ledger(state, known_id) for known_id in known_ids}
+    decisions_by_id = {known_id: decision_from_ledger(state, known_id) for known_id in known_ids}
     if id is not None:
-        _check_known(id, known_decisions)
+        _check_known(id, decisions_by_id)
     if state.config.holdout:
         request, _ = assign_subject(state.config, first_id, request)
-    chosen_arms = {decision.arm for decision in known_decisions.values()}
+    chosen_arms = {decision.arm for decision in decisions_by_id.values()}
     is_available = np.array([arm not in chosen_arms for arm in arm_set.ids])
     learner, accounts = state.at(request.time)
     decisions: list[tuple[Decision, bool]] = []
-    group_index, may_explore = 0, True
+    index, may_explore = 0, True
     for decision_id in ids:
-        if decision_id in known_decisions:
-            decisions.append((known_decisions[decision_id], False))
+        if decision_id in decisions_by_id:
+            decisions.append((decisions_by_id[decision_id], False))
         elif is_available.any():
             arms = arm_set if is_available.all() else arm_set.subset(is_available)
-            remaining_request = request._replace(arms=arms)
+            next_request = request._replace(arms=arms)
             try:
-                inputs = make_inputs(
-                    state,
-                    learner,
-                    accounts,
-                    remaining_request,
-                    before=group_index,
-                    may_explore=may_explore,
-                )
+                beliefs = learner, accounts, next_request
+                inputs = make_inputs(state, *beliefs, before=index, may_explore=may_explore)
             except InfeasibleConstraints:
                 if not decisions:
                     raise
                 break
             new_id = id if decision_id == first_id else decision_id
-            decision = make_decision(state, new_id, remaining_request, inputs, grouped=True)
-            decision = with_evidence(state, remaining_request, decision, group_index=group_index)
+            decision = make_decision(state, new_id, next_request, inputs, grouped=True)
+            decision = with_evidence(state, next_request, decision, group_index=index)
             decisions.append((decision, True))
             is_available[arm_set.ids.index(decision.arm)] = False
-            accounts = state.accounts_after(accounts, decision.event, group_index)
-            may_explore, group_index = inputs.explore is not None, group_index + 1
+            accounts = state.accounts_after(accounts, decision.event, index)
+            may_explore, index = inputs.explore is not None, index + 1
             if may_explore:  # what is in flight now need not be explored again
                 learner = learner.copy()
-                learner.add_pending(-group_index, decision.event.features, decision.time)
+                learner.add_pending(-index, decision.event.features, decision.time)
     return decisions
 
 
-def _check_known(id: str, known_decisions: dict[str, Decision]) -> None:
+def _check_known(id: str, decisions_by_id: dict[str, Decision]) -> None:
     """Refuse ids of decisions that were made otherwise, whose arms might be the same."""
-    if id not in known_decisions and f"{id}/2" in known_decisions:
+    if id not in decisions_by_id and f"{id}/2" in decisions_by_id:
         raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
-    for decision in known_decisions.values():
+    for decision in decisions_by_id.values():
         if not decision.event.grouped:
             raise ValueError(
                 f"id: expected a decision of decide_top, got {decision.id!r}, made by decide"

@@ -168,9 +168,9 @@ def certain_front(
         effective=True,
     )
     labels = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
-    certain = dict(zip(arms.ids, labels, strict=True))
+    state_by_arm = dict(zip(arms.ids, labels, strict=True))
     front = learned_front(*learner.beliefs_about(arms), config)
-    return replace(front, certain=certain, confidence=confidence)
+    return replace(front, certain=state_by_arm, confidence=confidence)
 
 
 def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
@@ -224,10 +224,10 @@ def _heading(state: State) -> str:
 def activity(state: State) -> str:
     """Say how much has happened so far, also of what is no longer held."""
     counters, ledger = state.counters, state.ledger
-    learned = counters.learned + counters.defaulted
+    learned_rewards = counters.learned + counters.defaulted
     return (
         f"{counters.decisions} decisions ({counters.explored} to explore), "
-        f"{len(ledger) - ledger.done} pending, {learned} rewards learned "
+        f"{len(ledger) - ledger.done} pending, {learned_rewards} rewards learned "
         f"({counters.defaulted} defaults)"
     )
 

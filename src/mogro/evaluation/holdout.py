@@ -39,10 +39,10 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     results = lifts(
         objective_set,
         np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),
-        pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
+        is_pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
         times=numbers(table.column("time")),
-        held_out=table.column("holdout").to_numpy(),
-        observed=table.column("observed").to_numpy(),
+        is_held_out=table.column("holdout").to_numpy(),
+        made_elsewhere=table.column("observed").to_numpy(),
         subjects=table.column("subject").fill_null(0).to_numpy(),
     )
     if not results:

@@ -14,12 +14,7 @@ from mogro._validation import BoolArray
 from mogro.agent.agent import Agent
 from mogro.agent.log import read_metadata
 from mogro.agent.objective_set import ObjectiveSet
-from mogro.evaluation.log_records import (
-    EXCLUSIONS,
-    LogRecords,
-    exclusion_reasons,
-    numbers,
-)
+from mogro.evaluation.log_records import EXCLUSIONS, LogRecords, exclusion_reasons, numbers
 from mogro.offpolicy import Evaluation, Rows, predicted_rows, weighted_rows
 from mogro.probability import Probabilities
 
@@ -57,10 +52,10 @@ class AgentLog:
         names, windows = self.objective_set.names, self.objective_set.windows
         status = [f"status_{names[m]}" for m in self.objective_indices if windows[m] < np.inf]
         table = self.dataset.to_table(columns=["time", *status])
-        pending = np.zeros(len(table), dtype=np.bool_)
+        is_pending = np.zeros(len(table), dtype=np.bool_)
         for name in status:
-            pending |= table.column(name).to_numpy() == "pending"
-        return float(numbers(table.column("time"))[pending].min(initial=np.inf))
+            is_pending |= table.column(name).to_numpy() == "pending"
+        return float(numbers(table.column("time"))[is_pending].min(initial=np.inf))
 
     def records(self) -> Iterator[LogRecords]:
         """Read the rows that are of use once, in order, some at a time."""
@@ -113,12 +108,12 @@ class AgentLog:
         spread = np.nan_to_num(records.numbers("propensity_error"))  # 0 where nobody gave any
         spread = np.hypot(spread, relative_errors * propensities)
         errors = spread if spread.any() else None
-        logged = rewards, propensities
+        data = rewards, propensities
         if has_all_arms and predictions and records.has("offered_estimates"):
             predicted = records.estimates[:, :, self.objective_indices]
-            rows = predicted_rows(*logged, records.chosen, target.values, predicted, errors=errors)
+            rows = predicted_rows(*data, records.chosen, target.values, predicted, errors=errors)
         else:
-            rows = weighted_rows(*logged, value, errors=errors)
+            rows = weighted_rows(*data, value, errors=errors)
         return replace(rows, arms=self._arm_numbers(records), target_mass=np.zeros(0))
 
     def logged_rows(self, records: LogRecords) -> Rows:

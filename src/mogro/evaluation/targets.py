@@ -48,9 +48,9 @@ def greedy_probabilities(
 ) -> Probabilities:
     """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
     scores = np.where(on_offer, values @ weights, -np.inf)
-    best, rows = scores.argmax(axis=1), np.arange(len(scores))
-    slack = SLACK * (np.abs(values[rows, best]) @ weights)
-    is_best = scores >= (scores[rows, best] - slack)[:, None]
+    best_arms, rows = scores.argmax(axis=1), np.arange(len(scores))
+    slack = SLACK * (np.abs(values[rows, best_arms]) @ weights)
+    is_best = scores >= (scores[rows, best_arms] - slack)[:, None]
     return exact_probabilities(is_best / is_best.sum(axis=1, keepdims=True))
 
 

@@ -218,7 +218,7 @@ class WhatIf:
         gaps = np.abs(values[first] - values[second])
         noises = self.logged.error * np.sqrt(self.logged.rows)
         differing, rows = float(self.differing[first, second]), self.logged.rows
-        test = {"level": 1 - 0.1 / (size * (size - 1)), "power": power}
+        test_levels = {"level": 1 - 0.1 / (size * (size - 1)), "power": power}
         options = list[DecisionsNeeded]()
         min_rows = rows * MIN_ROWS / max(self.effective_sizes[first, second], _ROUNDING)
         for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
@@ -229,23 +229,23 @@ class WhatIf:
                 arms=round(self.arms_on_offer[first, second]),
                 epsilon=epsilon,
                 differing=differing,
-                **test,
+                **test_levels,
             )
             options.append(DecisionsNeeded(with_draws, epsilon, name))
             error = float(self._difference_error(first, second)[m])
             if error > 0:
-                total = max(rows * (error * standard_errors(**test) / gap) ** 2, min_rows)
+                total = max(rows * (error * standard_errors(**test_levels) / gap) ** 2, min_rows)
                 options.append(DecisionsNeeded(math.ceil(total - rows), 0.0, name))
         return min(options, default=None)
 
     @property
     def advice(self) -> str:
         """What would tell the two ends of the grid apart, in a sentence; empty if they are."""
-        last = len(self.trade_offs) - 1
-        if not last or self.distinguishable()[0, last]:
+        last_index = len(self.trade_offs) - 1
+        if not last_index or self.distinguishable()[0, last_index]:
             return ""
-        needed = self.needed(0, last)
-        ends = " from ".join(format_weights(self.trade_offs[index]) for index in (0, last))
+        needed = self.needed(0, last_index)
+        ends = " from ".join(format_weights(self.trade_offs[index]) for index in (0, last_index))
         if needed is None:
             return f"The model does not tell {ends}."
         time = needed.decisions / self.decision_rate

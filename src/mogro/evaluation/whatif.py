@@ -81,17 +81,17 @@ def what_if(
     vectors = read_trade_offs(trade_offs, agent_log.objective_set)
     model = LogModel(len(vectors), len(agent_log.objective_indices))
     chunks: list[list[Rows]] = [[] for _ in range(len(vectors) + 1)]  # the last as it was
-    differing, arms = np.zeros((2, len(vectors), len(vectors)))
+    differing_sums, arm_sums = np.zeros((2, len(vectors), len(vectors)))
     for records in agent_log.records():
         values, on_offer = read_estimates(records), records.on_offer
-        chosen = [greedy_probabilities(values, on_offer, weights) for weights in vectors]
-        for rows, probabilities in zip(chunks, chosen, strict=False):
+        choices = [greedy_probabilities(values, on_offer, weights) for weights in vectors]
+        for rows, probabilities in zip(chunks, choices, strict=False):
             rows.append(agent_log.target_rows(records, probabilities, predictions=True))
         chunks[-1].append(agent_log.logged_rows(records))
-        model.add(records, chosen)
-        differences = _differences(chosen)
-        differing += differences.sum(axis=-1)
-        arms += differences @ on_offer.sum(axis=1).astype(float)
+        model.add(records, choices)
+        differences = _differences(choices)
+        differing_sums += differences.sum(axis=-1)
+        arm_sums += differences @ on_offer.sum(axis=1).astype(float)
     joined_rows = []
     while chunks:  # what is joined need not be held twice
         joined_rows.append(join_rows(chunks.pop(0)))
@@ -108,15 +108,15 @@ def what_if(
         ),
         logged,
         model.estimate(agent_log.rates),
-        differing / logged.rows,
-        np.divide(arms, differing, out=np.ones_like(arms), where=differing > 0),
+        differing_sums / logged.rows,
+        np.divide(arm_sums, differing_sums, out=np.ones_like(arm_sums), where=differing_sums > 0),
         agent_log.decision_rate,
     )
 
 
-def _differences(chosen: list[Probabilities]) -> FloatArray:
+def _differences(choices: list[Probabilities]) -> FloatArray:
     """Return with what probability two trade-offs differ in each of some rows, (W, W, n)."""
-    values = [probabilities.values for probabilities in chosen]
+    values = [probabilities.values for probabilities in choices]
     differences = np.array([[1 - np.minimum(a, b).sum(axis=1) for a in values] for b in values])
     return np.where(differences > _ROUNDING, differences, 0.0)
 

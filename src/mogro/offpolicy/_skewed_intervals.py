@@ -24,8 +24,8 @@ def skewed_interval(
     steps = []
     for quantile in (z, -z):
         divisor = np.where(is_symmetric, 1.0, skew)
-        transformed = 3 / divisor * (np.cbrt(1 + divisor * (quantile - divisor / 6)) - 1)
-        steps.append(np.where(is_symmetric, quantile, transformed))
+        transforms = 3 / divisor * (np.cbrt(1 + divisor * (quantile - divisor / 6)) - 1)
+        steps.append(np.where(is_symmetric, quantile, transforms))
     return np.stack([value - error * steps[0], value - error * steps[1]], axis=-1)
 
 

@@ -194,15 +194,15 @@ def cross_fitted(
     n, objectives = values.shape
     per_row = np.ndim(features) == 3
     arm_features = floats(features, "features", shape=(n, "K", "d") if per_row else ("K", "d"))
-    chosen = read_logged_arms(arms, n, below=arm_features.shape[-2])
-    logged_features = arm_features[np.arange(n), chosen] if per_row else arm_features[chosen]
+    logged_arms = read_logged_arms(arms, n, below=arm_features.shape[-2])
+    logged_features = arm_features[(np.arange(n), logged_arms) if per_row else logged_arms]
     weights = np.ones_like(values) if observed is None else observed.astype(np.float64)
     prior = Fixed(ridge) if real(ridge, "ridge", minimum=0) > 0 else Flat()
     fold = np.arange(n) % count(folds, "folds", minimum=2)
     result = np.empty((n, arm_features.shape[-2], objectives))
     for part in range(folds):
-        in_fold, others = fold == part, fold != part
+        test, train = fold == part, fold != part
         posterior = Posterior(arm_features.shape[-1], objectives, prior=prior)
-        posterior.learn(logged_features[others], values[others], weights[others])
-        result[in_fold] = (arm_features[in_fold] if per_row else arm_features) @ posterior.theta.T
+        posterior.learn(logged_features[train], values[train], weights[train])
+        result[test] = (arm_features[test] if per_row else arm_features) @ posterior.theta.T
     return result

@@ -74,11 +74,11 @@ class Estimate:
         Over all rows they sum to 0, and their squares to the variance of the estimate times the
         square of the number of rows, with the products of two targets to their covariance.
         """
-        weighted, replaced = self._weighted(chunk)
-        predicted_values = self._rows.predicted_values
-        predicted = 0.0 if predicted_values is None else predicted_values[chunk]
-        mean = np.nan_to_num(self._mean)
-        return np.asarray((weighted + replaced) * self._scale + predicted - mean)
+        weighted, replacements = self._weighted(chunk)
+        influences = (weighted + replacements) * self._scale
+        if self._rows.predicted_values is not None:
+            influences = influences + self._rows.predicted_values[chunk]
+        return np.asarray(influences - np.nan_to_num(self._mean))
 
     def _weighted(self, chunk: slice) -> tuple[FloatArray, FloatArray | float]:
         """Return what rows contribute by their weights, and by others they stand for, (n, M)."""

@@ -77,14 +77,10 @@ def weighted_rows(
     propensities = _read_probabilities(logged, "logged", n)
     relative_errors = None
     if errors is not None:
-        propensity_errors = floats(errors, "errors", shape=(n,))
-        if propensity_errors.min() < 0:
-            raise ValueError(
-                f"errors: expected standard errors >= 0, got {propensity_errors.min():g}"
-            )
-        relative_errors = np.divide(
-            propensity_errors, propensities, out=np.zeros(n), where=propensities > 0
-        )
+        sizes, quotients = floats(errors, "errors", shape=(n,)), np.zeros(n)
+        if sizes.min() < 0:
+            raise ValueError(f"errors: expected standard errors >= 0, got {sizes.min():g}")
+        relative_errors = np.divide(sizes, propensities, out=quotients, where=propensities > 0)
     return Rows(
         propensities,
         _read_probabilities(target, "target", n),
@@ -115,20 +111,17 @@ def predicted_rows(
     """
     n = len(as_floats(rewards, "rewards"))
     target = _read_probabilities(probabilities, "probabilities", n, "K")
-    chosen, row_numbers = read_logged_arms(arms, n, below=target.shape[1]), np.arange(n)
-    rows = weighted_rows(rewards, logged, target[row_numbers, chosen], arms=chosen, errors=errors)
+    logged_arms = read_logged_arms(arms, n, below=target.shape[1])
+    choices = np.arange(n), logged_arms
+    rows = weighted_rows(rewards, logged, target[choices], arms=logged_arms, errors=errors)
     objectives = rows.residuals.shape[1]
-    predicted = floats(predictions, "predictions", shape=(*target.shape, objectives))
-    residuals = rows.residuals - predicted[row_numbers, chosen]
+    rewards_of_arms = floats(predictions, "predictions", shape=(*target.shape, objectives))
+    residuals = rows.residuals - rewards_of_arms[choices]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
-    target_mass = np.ones(n) @ target  # faster than a sum over the first axis
-    return replace(
-        rows,
-        residuals=residuals,
-        predicted_values=np.vecmat(target, predicted),
-        target_mass=target_mass,
-    )
+    values = np.vecmat(target, rewards_of_arms)
+    mass = np.ones(n) @ target  # faster than a sum over the first axis
+    return replace(rows, residuals=residuals, predicted_values=values, target_mass=mass)
 
 
 def join_rows(chunks: Iterable[Rows]) -> Rows:
@@ -144,9 +137,7 @@ def join_rows(chunks: Iterable[Rows]) -> Rows:
     ):
         if len(sizes) > 1:
             raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
-    columns = {
-        name: _join(chunk_list, name, fill_value, like) for name, fill_value, like in _COLUMNS
-    }
+    columns = {column[0]: _join(chunk_list, *column) for column in _COLUMNS}
     return Rows(**columns, target_mass=np.sum([chunk.target_mass for chunk in chunk_list], axis=0))
 
 
@@ -165,15 +156,13 @@ _COLUMNS = (
 
 def _join(chunks: Sequence[Rows], name: str, fill_value: float, like_name: str) -> Any:
     """Return a column of all chunks, or None if no chunk has it."""
-    columns = [(getattr(chunk, name), getattr(chunk, like_name)) for chunk in chunks]
-    if all(values is None for values, _ in columns):
+    columns = [getattr(chunk, name) for chunk in chunks]
+    if all(column is None for column in columns):
         return None
-    return np.concatenate(
-        [
-            np.full(like_values.shape, fill_value) if values is None else values
-            for values, like_values in columns
-        ]
-    )
+    for index, chunk in enumerate(chunks):
+        if columns[index] is None:
+            columns[index] = np.full(getattr(chunk, like_name).shape, fill_value)
+    return np.concatenate(columns)
 
 
 def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> FloatArray:
@@ -184,8 +173,8 @@ def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> Float
     sums = array @ np.ones(array.shape[1]) if has_all_arms else array
     smallest_sum = 1 - _SLACK if has_all_arms else 0.0
     if not (array.min() >= 0 and sums.min() >= smallest_sum and sums.max() <= 1 + _SLACK):
-        nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
-        bad_row = int((nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
+        is_nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
+        bad_row = int((is_nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
         expected = "rows of probabilities that sum to 1" if has_all_arms else "probabilities"
         raise ValueError(f"{name}: expected {expected}, got {array[bad_row]} in row {bad_row}")
     return array

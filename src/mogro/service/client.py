@@ -347,14 +347,14 @@ def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[
     """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
     fields = dict(options)
     if arms is not None:
-        mapping = arms if isinstance(arms, Mapping) else dict(zip(arms, features, strict=True))
-        fields["arms"] = mapping
+        is_mapping = isinstance(arms, Mapping)
+        fields["arms"] = arms if is_mapping else dict(zip(arms, features, strict=True))
     if fields.get("eligible") is not None:
         eligible = list(fields["eligible"])
         if eligible and not isinstance(eligible[0], str):
             if arms is None:
                 raise ValueError("eligible: expected ids, because the arms are in the catalogue")
-            eligible = [arm for arm, allowed in zip(arms, eligible, strict=True) if allowed]
+            eligible = [arm for arm, is_eligible in zip(arms, eligible, strict=True) if is_eligible]
         fields["eligible"] = eligible
     return fields
 

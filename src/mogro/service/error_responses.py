@@ -35,7 +35,7 @@ def error_answer(error: Exception) -> tuple[int, ErrorAnswer]:
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
         return 400, _named_answer("BadRequest", f"body: expected JSON, {error}")
     status = next((status for error_type, status in _STATUS if isinstance(error, error_type)), 500)
-    if status == 500:  # nobody foresaw it
+    if status == 500:  # a bug
         return status, ErrorAnswer("InternalError", "the service has failed; its log says why")
     return status, _named_answer(type(error).__name__, str(error))
 

@@ -20,7 +20,7 @@ _CACHE_SECONDS = 5.0  # seconds for which alarms are kept: they look at all deci
 
 
 class ArmStore:
-    """The arms that an agent has on offer, in a file that is there as a whole or not at all.
+    """The arms that an agent has on offer, in a file that is written atomically.
 
     Parameters
     ----------

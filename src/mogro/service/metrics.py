@@ -55,20 +55,20 @@ class _Agents(Collector):
         alarms = GaugeMetricFamily("mogro_alarms", "Alarms.", labels=["agent", "alarm"])
         price = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
         room = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
-        for name, hosted in self._agents.items():
-            for status in hosted.agent.budgets:
+        for name, hosted_agent in self._agents.items():
+            for status in hosted_agent.agent.budgets:
                 price.add_metric([name, status.budget.objective], status.price)
                 room.add_metric([name, status.budget.objective], status.room)
-            for kind, number in hosted.agent.counters.items():
+            for kind, number in hosted_agent.agent.counters.items():
                 family = decisions if kind in ("pending", "completed") else events
                 family.add_metric([name, kind], number)
-            queue.add_metric([name], hosted.writer.size)
-            commits.add_metric([name], hosted.writer.commits)
-            alarm_names = [alarm.name for alarm in hosted.alarms()]
+            queue.add_metric([name], hosted_agent.writer.size)
+            commits.add_metric([name], hosted_agent.writer.commits)
+            alarm_names = [alarm.name for alarm in hosted_agent.alarms()]
             for alarm in sorted(set(alarm_names)):
                 alarms.add_metric([name, alarm], alarm_names.count(alarm))
         yield from (events, decisions, queue, commits, alarms, price, room)
 
     def describe(self) -> Iterator[Metric]:
-        """Say nothing in advance: asking takes the agents' time."""
+        """Describe nothing at registration, which would ask all agents."""
         return iter(())

@@ -1,4 +1,4 @@
-"""The description of the service, for programs that read such things: OpenAPI 3.1, from types."""
+"""The description of the service as OpenAPI 3.1, made from its types."""
 
 import re
 from collections.abc import Sequence

@@ -174,11 +174,12 @@ async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswer
         request.check(call)
     work = [partial(_execute, request, call) for call in body.calls]
     results = await request.hosted_agent.writer.perform(work)
-    answers = []
-    for result in results:
-        failed = isinstance(result, Exception)
-        answers.append(wire.BatchAnswer(*(error_answer(result) if failed else (200, result))))
-    return wire.BatchAnswers(answers)
+    return wire.BatchAnswers(
+        [
+            wire.BatchAnswer(*(error_answer(r) if isinstance(r, Exception) else (200, r)))
+            for r in results
+        ]
+    )
 
 
 def _show_decision(request: ServiceRequest, body: wire.DecisionId) -> wire.RecordAnswer:
@@ -244,9 +245,9 @@ def _drop_arms(request: ServiceRequest, body: wire.DropArms) -> wire.CountAnswer
 
 def _erase(request: ServiceRequest, body: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
-    erased = request.agent.erase(*body.ids)
-    request.record_change("erase", {"decisions": erased})
-    return wire.CountAnswer(erased)
+    count = request.agent.erase(*body.ids)
+    request.record_change("erase", {"decisions": count})
+    return wire.CountAnswer(count)
 
 
 def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
@@ -295,21 +296,18 @@ async def _health(request: ServiceRequest, _: None) -> Response:
     states = await asyncio.to_thread(_agent_states, request.service)  # however busy the readers are
     worst = next((state for state in ("failing", "degraded") if state in states.values()), "ok")
     caller = request.service.access.find_caller(request.http)
-    if caller is None:
-        states = {}
-    else:
-        states = {name: states[name] for name in states if caller.key.covers(name)}
-    return json_response(wire.HealthAnswer(worst, states), 503 if worst == "failing" else 200)
+    visible = {name: states[name] for name in states if caller and caller.key.covers(name)}
+    return json_response(wire.HealthAnswer(worst, visible), 503 if worst == "failing" else 200)
 
 
 def _agent_states(service: Service) -> dict[str, str]:
     """Say how agents are; one whose journal failed last fails until a commit succeeds."""
     states = {}
-    for name, hosted in service.agents.items():
-        if hosted.writer.last_error is not None:
+    for name, hosted_agent in service.agents.items():
+        if hosted_agent.writer.last_error is not None:
             states[name] = "failing"
         else:
-            states[name] = "degraded" if hosted.alarms() else "ok"
+            states[name] = "degraded" if hosted_agent.alarms() else "ok"
     return states
 
 

@@ -22,28 +22,28 @@ from mogro.service.wire import ChangeAnswer
 _MAX_DECISIONS = 20  # the last ones, on which a trade-off is tried
 
 
-def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
+def make_parts(hosted_agent: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
     """Return all parts of the page that change: those of a report, and what else there is."""
-    return _report_parts(hosted) | {
-        "budgets": _budgets(hosted),
+    return _report_parts(hosted_agent) | {
+        "budgets": _budgets(hosted_agent),
         "changes": _changes(changes),
     }
 
 
-def _report_parts(hosted: HostedAgent) -> dict[str, str]:
+def _report_parts(hosted_agent: HostedAgent) -> dict[str, str]:
     """Return the parts of a report, with what is certain of the front where noise is known."""
-    confidence = None if hosted.noise is None else LEVEL
+    confidence = None if hosted_agent.noise is None else LEVEL
     try:
-        return hosted.agent.report_parts(confidence=confidence, noise=hosted.noise)
+        return hosted_agent.agent.report_parts(confidence=confidence, noise=hosted_agent.noise)
     except ValueError as error:  # as with half-lives
         message = f"What is certain of the front is not known: {error}."
-        return hosted.agent.report_parts() | {"front": _page.paragraphs([], [message])}
+        return hosted_agent.agent.report_parts() | {"front": _page.paragraphs([], [message])}
 
 
-def _budgets(hosted: HostedAgent) -> str:
+def _budgets(hosted_agent: HostedAgent) -> str:
     """List budgets, where the agent has some."""
     rows = []
-    for status in hosted.agent.budgets:
+    for status in hosted_agent.agent.budgets:
         bound = "at most" if status.budget.at_most is not None else "at least"
         note = "" if status.feasible else "out of reach: even the cheapest arms miss it"
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
@@ -59,8 +59,8 @@ def _changes(changes: list[ChangeAnswer]) -> str:
         return "<p>Nothing was changed.</p>"
     rows = []
     for change in changes[:20]:
-        when = str(np.datetime64(int(change.time), "s")).replace("T", " ")
-        rows.append([when, change.by, change.what, str(change.detail)])
+        time = str(np.datetime64(int(change.time), "s")).replace("T", " ")
+        rows.append([time, change.by, change.what, str(change.detail)])
     return _page.html_table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
@@ -81,11 +81,11 @@ def show_front(request: ServiceRequest, _: None) -> dict[str, Any]:
 
     def point(weights: FloatArray) -> dict[str, Any]:
         """Return what the arms that are best for weights are believed to give, on average."""
-        best = [
+        best_values = [
             estimates.values[(objective_set.to_learner_units(estimates.values) @ weights).argmax()]
             for estimates in recent_estimates
         ]
-        values = np.mean(best, axis=0).tolist()
+        values = np.mean(best_values, axis=0).tolist()
         return {"weights": objective_set.named(weights), "values": values}
 
     trade_offs = read_trade_offs(None, objective_set) if recent_estimates else []
@@ -128,7 +128,7 @@ def _verdict(result: WhatIf) -> str:
         return f"Not enough data yet: {evaluation.warnings[0]}. See epsilon: uniform draws."
     missing_rows = rows * (MIN_EFFECTIVE_SIZE / size - 1)
     seconds = missing_rows / result.decision_rate
-    needed = f"it takes {missing_rows:,.0f} decisions more"
+    requirement = f"it takes {missing_rows:,.0f} decisions more"
     if not np.isnan(seconds):
-        needed += f", about {_page.format_duration(seconds)} at this pace"
-    return f"Not enough data yet: {needed}. {result.advice}"
+        requirement += f", about {_page.format_duration(seconds)} at this pace"
+    return f"Not enough data yet: {requirement}. {result.advice}"

@@ -126,8 +126,8 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    hosted, (made_at, parts) = request.hosted_agent, request.hosted_agent.page
+    hosted_agent, (made_at, parts) = request.hosted_agent, request.hosted_agent.page
     if time.monotonic() - made_at > _CACHE_SECONDS:
-        parts = make_parts(hosted, request.service.audit.changes(hosted.name))
-        hosted.page = time.monotonic(), parts
+        parts = make_parts(hosted_agent, request.service.audit.changes(hosted_agent.name))
+        hosted_agent.page = time.monotonic(), parts
     return parts

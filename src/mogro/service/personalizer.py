@@ -1,4 +1,4 @@
-"""Rank and Reward in the shape of Azure Personalizer, for those whom it has left behind.
+"""Rank and Reward in the shape of Azure Personalizer, for clients of that retired service.
 
 Features of an action and of the context are lists of objects there; here they are one record, and
 what the encoders of the agent do not know is left out. The reward goes to one objective.
@@ -87,12 +87,12 @@ def _rank(request: ServiceRequest, body: RankRequest) -> RankResponse:
     arms = {action.id: _record(action.features, config.arms) for action in body.actions}
     if len(arms) < len(body.actions):
         raise ValueError("actions: expected different ids")
-    excluded = set(body.excluded_actions)
+    excluded_ids = set(body.excluded_actions)
     decision = agent.decide(
         arms,
         context=None if config.context is None else _record(body.context_features, config.context),
         id=body.event_id,
-        eligible=[arm not in excluded for arm in arms],
+        eligible=[arm not in excluded_ids for arm in arms],
         activate=not body.defer_activation,
     )
     probabilities = _probabilities(agent, decision)

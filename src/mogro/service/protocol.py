@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it: heads of requests in time and of a size, answers in one piece."""
+"""HTTP by uvicorn, with limits on the time and size of request heads, and answers in one packet."""
 
 import asyncio
 from itertools import chain

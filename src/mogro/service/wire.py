@@ -13,15 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from mogro._validation import FloatArray
-from mogro.agent import (
-    Alarm,
-    BudgetStatus,
-    Decision,
-    DecisionRecord,
-    Objective,
-    Outcome,
-    Rival,
-)
+from mogro.agent import Alarm, BudgetStatus, Decision, DecisionRecord, Objective, Outcome, Rival
 
 T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=200)]

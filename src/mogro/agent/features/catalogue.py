@@ -64,8 +64,8 @@ class ExactIndex:
 
 def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> IntArray:
     """Return where the largest scores (K,) stand, of arms (K, d), up to rounding."""
-    best = int(scores.argmax())
-    x, best_score = arms[best].astype(np.float64), scores.item(best)
+    best_row = int(scores.argmax())
+    x, best_score = arms[best_row].astype(np.float64), scores.item(best_row)
     size = math.sqrt(np.vdot(x, x) * np.vdot(direction, direction))
     rounding = 4 * (arms.shape[1] + 2) * float(np.finfo(arms.dtype).eps)
     rows: IntArray = np.flatnonzero(scores >= best_score - rounding * (size + abs(best_score)))
@@ -108,9 +108,9 @@ class CatalogueVersion:
     @cached_property
     def with_constant(self) -> FloatArray:
         """What a policy sees of all arms without a context: (1, x), (K, 1 + d)."""
-        extended = with_constant(self.features)
-        extended.flags.writeable = False
-        return extended
+        features = with_constant(self.features)
+        features.flags.writeable = False
+        return features
 
     @cached_property
     def spanning(self) -> FloatArray:
@@ -118,8 +118,8 @@ class CatalogueVersion:
         size = 1 + self.features.shape[1]
         gram: FloatArray = np.zeros((size, size))
         for start in range(0, len(self.features), _CHUNK_ROWS):
-            extended = with_constant(self.features[start : start + _CHUNK_ROWS])
-            gram += extended.T @ extended
+            features = with_constant(self.features[start : start + _CHUNK_ROWS])
+            gram += features.T @ features
         scale = np.sqrt(np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0))
         values, vectors = np.linalg.eigh(gram / (scale[:, None] * scale))
         in_span = values > _ROUNDING * size * values[-1]
@@ -233,9 +233,9 @@ class Catalogue:
         self._version = CatalogueVersion(ids, read_only, self._index(read_only)) if ids else None
 
     def _registered(self, ids: tuple[str, ...]) -> list[int]:
-        missing = [name for name in ids if name not in self._rows]
-        if missing:
-            raise ValueError(f"ids: expected registered arms, got {missing[:3]}")
+        unknown_ids = [name for name in ids if name not in self._rows]
+        if unknown_ids:
+            raise ValueError(f"ids: expected registered arms, got {unknown_ids[:3]}")
         return [self._rows[name] for name in ids]
 
     def _read(self, ids: Sequence[str], features: ArrayLike) -> tuple[tuple[str, ...], FloatArray]:

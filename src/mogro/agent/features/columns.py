@@ -1,4 +1,4 @@
-"""What becomes of the values of one name of a record: a rule, and its numbers."""
+"""Columns of an encoder: how the values under one name of a record become numbers."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from mogro._validation import count, real
 
 
 class Column(Protocol):
-    """What becomes of the values of one name."""
+    """How the values under one name become numbers."""
 
     @property
     def size(self) -> int:
@@ -61,8 +61,8 @@ class _KnownValues:
 
     def __init__(self, *values: str | int) -> None:
         kinds = {str if isinstance(value, str) else int for value in values}
-        plain = all(isinstance(value, str | int) for value in values)
-        if not values or not plain or len(kinds) > 1 or len(set(values)) != len(values):
+        is_valid = all(isinstance(value, str | int) for value in values)
+        if not values or not is_valid or len(kinds) > 1 or len(set(values)) != len(values):
             raise ValueError(
                 f"values: expected different strings, or different integers, got {values!r}"
             )

@@ -1,4 +1,4 @@
-"""From records to numbers: what a database row says, as features, and by which names.
+"""Encoders: from records, such as rows of a database, to features with names.
 
 Records are mappings from names to values; frames of pandas, polars and pyarrow are read with
 narwhals, an extra. An encoder is plain data and can be written as JSON.
@@ -198,9 +198,9 @@ _to_json = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
 
 def read_records(records: Any) -> list[Record] | None:
     """Return records, or the rows of a frame, as a list; None if it is neither."""
-    first = records[0] if isinstance(records, list | tuple) and records else records
-    is_list = isinstance(first, Mapping) and first is not records
-    return list(_iterate_records(records)) if is_list or hasattr(first, "columns") else None
+    first_record = records[0] if isinstance(records, list | tuple) and records else records
+    is_list = isinstance(first_record, Mapping) and first_record is not records
+    return list(_iterate_records(records)) if is_list or hasattr(first_record, "columns") else None
 
 
 def _is_missing(value: Any) -> bool:
@@ -237,6 +237,6 @@ def _iterate_records(records: Any) -> Iterator[Record]:
 
 def _column_values(series: Any) -> list[Any]:
     """Return the values of a column, None where there is none."""
-    missing = series.is_null().to_list()
-    pairs = zip(series.to_list(), missing, strict=True)
+    missing_mask = series.is_null().to_list()
+    pairs = zip(series.to_list(), missing_mask, strict=True)
     return [None if is_missing else value for value, is_missing in pairs]

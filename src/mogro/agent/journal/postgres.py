@@ -136,7 +136,7 @@ class PostgresJournal(Journal):
         return stored_rows == self._uncommitted_rows[:1]
 
     def scrub(self) -> None:
-        """Leave it to the server, which has its own ways."""
+        """Do nothing: the server vacuums deleted rows by itself."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -126,14 +126,14 @@ class CommitQueue:
         """Carry out calls that each :meth:`perform`, all with one commit; an answer each."""
 
         def work() -> list[T | Exception]:
-            pending = [PendingCall(call) for call in calls]
+            pending_calls = [PendingCall(call) for call in calls]
             self._batching_thread = threading.get_ident()
             try:
-                for call in pending:
+                for call in pending_calls:
                     self._execute(call)
             finally:
                 self._batching_thread = None
-            return [call.result if call.error is None else call.error for call in pending]
+            return [call.result if call.error is None else call.error for call in pending_calls]
 
         return self.perform(work)
 
@@ -315,7 +315,7 @@ class CommitQueue:
     def _transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
         """Hold all locks, with all that is committed in the state; then commit, for some calls."""
         with self._lock:
-            committing = False
+            in_commit = False
             self._check_open()
             self._uncommitted_events = []
             try:
@@ -327,10 +327,10 @@ class CommitQueue:
                 if self._uncommitted_events:
                     first_position = self.state.position - len(self._uncommitted_events) + 1
                     self._journal.append(event_rows(first_position, self._uncommitted_events))
-                committing = True
+                in_commit = True
                 self._journal.commit()
             except BaseException as error:
-                if isinstance(error, Exception) or not (committing and self._journal.has_committed):
+                if isinstance(error, Exception) or not (in_commit and self._journal.has_committed):
                     self._roll_back()
                 else:
                     self._mark_done(calls)

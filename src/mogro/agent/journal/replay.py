@@ -16,8 +16,8 @@ Voids = dict[int, float]  # positions of void events, and of the events that voi
 def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) -> State:
     """Return the state of the last snapshot, if that is from before a position, or a new one.
 
-    The journal began with a configuration. A damaged snapshot counts as none: the events have it
-    all, perhaps.
+    The journal began with a configuration. A damaged snapshot counts as none: the events may still
+    be complete.
     """
     position, head, blocks = journal.read_snapshot()
     if not 0 < position < before:

@@ -56,12 +56,12 @@ class SnapshotWriter:
         return bool(self._steps)
 
     def restart_from(self, position: int) -> None:
-        """Know of a snapshot at a position, which somebody has left; some events may have to go."""
+        """Go on from a snapshot at a position; events that it stands for may have to be deleted."""
         self._next_position = position + self._interval
         self.cancel()
 
     def cancel(self) -> None:
-        """Leave the one that is being written: the last one counts."""
+        """Give up the snapshot that is being written; the last complete one counts."""
         self._position = 0
         self._steps = deque([self._delete_events])
 

@@ -120,7 +120,7 @@ class Journal(ABC):
 
     @abstractmethod
     def scrub(self) -> None:
-        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
+        """Overwrite what was deleted on the disk, as far as the database allows."""
 
     @abstractmethod
     def close(self) -> None:
@@ -272,8 +272,7 @@ class Journal(ABC):
     def read_part(self, part: int) -> bytes:
         """Return a part of a snapshot; empty if there is none."""
         rows = self._query(
-            "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?",
-            *(self._agent, part),
+            "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?", *(self._agent, part)
         )
         return rows[0][0] if rows else b""
 
@@ -304,10 +303,8 @@ class Journal(ABC):
         """
         index = self.read_index()
         parts = self.part_positions().items()
-        last_draft = index.position - draft_age
-        old_parts = {
-            p for p, position in parts if position <= (last_draft if p < 0 else index.position)
-        }
+        ages = {part: index.position - position for part, position in parts}
+        old_parts = {part for part in ages if ages[part] >= (draft_age if part < 0 else 0)}
         return old_parts.difference(index.head, index.blocks, index.deletions)
 
     def read_snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
@@ -317,11 +314,8 @@ class Journal(ABC):
         counts by then, some may be empty.
         """
         index = self.read_index()
-        return (
-            index.position,
-            b"".join(map(self.read_part, index.head)),
-            map(self.read_part, index.blocks),
-        )
+        head = b"".join(map(self.read_part, index.head))
+        return index.position, head, map(self.read_part, index.blocks)
 
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
