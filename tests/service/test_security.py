@@ -302,7 +302,7 @@ def test_only_loopback_without_keys(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="host: expected a loopback address, as there are no keys"):
         Service(parse_config(plain, tmp_path / "shop.toml"))
     add_key(tmp_path / "shop.keys.json", "admin", [], [])
-    parse_config(plain, tmp_path / "shop.toml").check(keys=True)
+    parse_config(plain, tmp_path / "shop.toml").check(has_keys=True)
 
 
 @pytest.mark.parametrize(

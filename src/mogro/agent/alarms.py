@@ -67,14 +67,14 @@ def find_alarms(state: State, refusals: int) -> tuple[Alarm, ...]:
 def _silence(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards which used to come come no longer, or never came."""
     statuses, name = block.state[:, m], state.objective_set.names[m]
-    timeless = not state.objective_set.windows[m] < math.inf  # then a reward is never due
-    final_states = (LEARNED, PENDING) if timeless else (LEARNED, DEFAULTED, MISSING)
+    has_no_window = not state.objective_set.windows[m] < math.inf  # then a reward is never due
+    final_states = (LEARNED, PENDING) if has_no_window else (LEARNED, DEFAULTED, MISSING)
     has_reward = (statuses == LEARNED)[np.isin(statuses, final_states)]
     silence = len(has_reward) - 1 - int(np.flatnonzero(has_reward).max(initial=-1))
     earlier = has_reward[: len(has_reward) - silence]
     if not len(earlier):
         if state.objective_set.defaults[m] is not None or silence < (
-            _MAX_SILENT if timeless else _MIN_DECISIONS
+            _MAX_SILENT if has_no_window else _MIN_DECISIONS
         ):
             return None  # with a default, none at all may be what is usual
         message = (
@@ -85,7 +85,7 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
     lowest_share = float(rate_interval(share, len(earlier), _STANDARD_ERRORS)[0])
     # A share of 1 tells no more than one of 0.5.
     log_probability = silence * math.log1p(-min(lowest_share, 0.5))
-    too_few = timeless and silence < max(_MAX_SILENT, len(earlier) / 2)
+    too_few = has_no_window and silence < max(_MAX_SILENT, len(earlier) / 2)
     if log_probability >= math.log(_FALSE_ALARM_RATE) or too_few:
         return None
     message = (

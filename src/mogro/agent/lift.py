@@ -48,7 +48,7 @@ class Lift:
     __repr__ = __str__
 
 
-def lifts(
+def measure_lifts(
     objective_set: ObjectiveSet,
     rewards: FloatArray,
     *,

@@ -13,12 +13,12 @@ from mogro._intervals import ConfidenceInterval, are_rates
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.decision import Decision
-from mogro.agent.lift import lifts, mean_interval
+from mogro.agent.lift import mean_interval, measure_lifts
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
-from mogro.agent.views import Estimates, Front, activity
+from mogro.agent.views import Estimates, Front, activity_text
 
 _MAX_FEATURES = 10
 _MAX_ARMS = 1000
@@ -60,7 +60,7 @@ def make_parts(
         "bottom_line": _page.escape(decisions.bottom_line()),
         "warnings": _page.paragraphs([*(alarm.words for alarm in alarms), *log_warnings]),
         "lift": _lift_table(decisions),
-        "lead": f"{activity(state)}; {len(decisions):,} decisions are held and on this page.",
+        "lead": f"{activity_text(state)}; {len(decisions):,} decisions are held and on this page.",
         "objectives": _objectives_table(decisions),
         "rewards": _draw_over_time(decisions, decisions.rewards, "{} over time"),
         "arms_note": _page.escape(arms_note),
@@ -96,7 +96,7 @@ class HeldDecisions:
         self.period = periods.indices(clock)
         self.middles, self.label = periods.middles, periods.label
         self.rewards = learned_rewards(block, state.objective_set, state.defaults)
-        self.lifts = lifts(
+        self.lifts = measure_lifts(
             state.objective_set,
             self.rewards,
             is_pending=block.state == PENDING,
@@ -133,7 +133,7 @@ class HeldDecisions:
         advice = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {advice}"
 
-    def status(self, m: int) -> dict[str, int]:
+    def status_counts(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
         statuses = self.block.state[:, m]
         counts = np.bincount(statuses, minlength=len(STATUS)).tolist()
@@ -143,7 +143,7 @@ class HeldDecisions:
 
 
 def _objectives_table(decisions: HeldDecisions) -> str:
-    counts = [decisions.status(m) for m in range(len(decisions.objective_set))]
+    counts = [decisions.status_counts(m) for m in range(len(decisions.objective_set))]
     rare_kinds = [kind for kind in _RARE_STATUSES if any(status[kind] for status in counts)]
     kinds = ["pending", "learned", "defaulted", *rare_kinds]
     rows = []
@@ -201,7 +201,7 @@ def _draw_arms(estimates: Estimates, front: Front) -> str:
         return ""
     on_front, series = np.isin(estimates.arms, front.arms), []
     for label, mask in (("others", ~on_front), ("best for some weights", on_front)):
-        names, (x, y) = list(compress(estimates.arms, mask)), estimates.shown[mask, :2].T
+        names, (x, y) = list(compress(estimates.arms, mask)), estimates.clipped_values[mask, :2].T
         is_other = mask is not on_front
         intervals = None if is_other else estimates.intervals[mask, :2]
         series.append(Series(label, x, y, names=names, intervals=intervals, faint=is_other))

@@ -108,13 +108,13 @@ class Estimates:
     intervals: FloatArray
 
     @cached_property
-    def shown(self) -> FloatArray:
+    def clipped_values(self) -> FloatArray:
         """The values, (K, M), within their intervals: rates are within 0 and 1."""
         return np.clip(self.values, self.intervals[..., 0], self.intervals[..., 1])
 
     def row(self, index: int) -> list[str]:
         """Return an arm and its estimates with their intervals, in words."""
-        pairs = zip(self.shown[index], self.intervals[index], strict=True)
+        pairs = zip(self.clipped_values[index], self.intervals[index], strict=True)
         return [self.arms[index], *(_page.format_interval(*pair) for pair in pairs)]
 
     def __str__(self) -> str:
@@ -218,10 +218,10 @@ def agent_html(state: State) -> str:
 def _heading(state: State) -> str:
     policy = " ".join(repr(state.config.policy).split())
     policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
-    return f"Agent: {policy}, {activity(state)}"
+    return f"Agent: {policy}, {activity_text(state)}"
 
 
-def activity(state: State) -> str:
+def activity_text(state: State) -> str:
     """Say how much has happened so far, also of what is no longer held."""
     counters, ledger = state.counters, state.ledger
     learned_rewards = counters.learned + counters.defaulted

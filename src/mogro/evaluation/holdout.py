@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro.agent.lift import Lift, lifts
+from mogro.agent.lift import Lift, measure_lifts
 from mogro.evaluation.log_records import numbers
 from mogro.evaluation.logs import read_log
 
@@ -36,7 +36,7 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     names = objective_set.names
     outcome_columns = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
     table = dataset.to_table(columns=["time", "holdout", "observed", "subject", *outcome_columns])
-    results = lifts(
+    results = measure_lifts(
         objective_set,
         np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),
         is_pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",

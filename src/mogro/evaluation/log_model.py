@@ -41,7 +41,7 @@ class LogModel:
             self._feature_sums = np.zeros((self._targets, size))
         rewards = records.rewards
         observed = ~np.isnan(rewards)
-        x = self._features.join(features[np.arange(rows), records.chosen], contexts)
+        x = self._features.join(features[np.arange(rows), records.chosen_index], contexts)
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
         self._row_count += rows
         for index, target in enumerate(targets):

@@ -47,21 +47,21 @@ class LogRecords:
         return np.stack([self.numbers(f"reward_{name}") for name in names], axis=1)
 
     @cached_property
-    def on_offer(self) -> BoolArray:
+    def arm_mask(self) -> BoolArray:
         """Which places are arms, (n, K)."""
         sizes, _ = self._lists("offered")
         return np.asarray(np.arange(sizes.max()) < sizes[:, None])
 
     @cached_property
-    def chosen(self) -> NDArray[np.intp]:
+    def chosen_index(self) -> NDArray[np.intp]:
         """Where the logged arm stands among those on offer, (n,)."""
         import pyarrow as pa
 
         arm, offered = self.batch.column("arm"), self.batch.column("offered")
         encoded = pa.concat_arrays([offered.flatten(), arm]).dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes_on_offer = np.full(self.on_offer.shape, -1)
-        codes_on_offer[self.on_offer] = codes[: -len(arm)]
+        codes_on_offer = np.full(self.arm_mask.shape, -1)
+        codes_on_offer[self.arm_mask] = codes[: -len(arm)]
         is_chosen = codes_on_offer == codes[-len(arm) :, None]
         for row in np.flatnonzero(~is_chosen.any(axis=1))[:1].tolist():
             raise ValueError(
@@ -104,15 +104,15 @@ class LogRecords:
                 f"log: expected {name} in every row, got rows without, from {self.row_numbers[0]} "
                 "on; agents with a journal record them"
             )
-        (sizes, values), arms = self._lists(name), self.on_offer.sum(axis=1)
+        (sizes, values), arms = self._lists(name), self.arm_mask.sum(axis=1)
         width = int(sizes[0] // arms[0])
         for row in np.flatnonzero(sizes != arms * width)[:1].tolist():
             raise ValueError(
                 f"{name}: expected {arms[row]} arms x {width} numbers, got {sizes[row]} "
                 f"in row {self.row_numbers[row]}"
             )
-        result = np.zeros((*self.on_offer.shape, width))
-        result[self.on_offer] = values.reshape(-1, width)
+        result = np.zeros((*self.arm_mask.shape, width))
+        result[self.arm_mask] = values.reshape(-1, width)
         return result
 
 

@@ -36,9 +36,9 @@ class AgentLog:
         Which of these are rates, once all records are read.
     """
 
-    def __init__(self, data: Any, objectives: Sequence[str] | None) -> None:
-        self.dataset = data
-        self.objective_set = ObjectiveSet(read_metadata(data.schema)["objectives"])
+    def __init__(self, dataset: Any, objectives: Sequence[str] | None) -> None:
+        self.dataset = dataset
+        self.objective_set = ObjectiveSet(read_metadata(dataset.schema)["objectives"])
         self.objective_indices = _objective_indices(self.objective_set, objectives)
         self._open_since = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
@@ -102,7 +102,7 @@ class AgentLog:
         value, error = target
         has_all_arms = value.ndim == 2
         if has_all_arms:
-            choices = np.arange(len(records)), records.chosen
+            choices = np.arange(len(records)), records.chosen_index
             value, error = value[choices], error[choices]
         relative_errors = np.divide(error, value, out=np.zeros(len(value)), where=value > 0)
         spread = np.nan_to_num(records.numbers("propensity_error"))  # 0 where nobody gave any
@@ -111,7 +111,9 @@ class AgentLog:
         data = rewards, propensities
         if has_all_arms and predictions and records.has("offered_estimates"):
             predicted = records.estimates[:, :, self.objective_indices]
-            rows = predicted_rows(*data, records.chosen, target.values, predicted, errors=errors)
+            rows = predicted_rows(
+                *data, records.chosen_index, target.values, predicted, errors=errors
+            )
         else:
             rows = weighted_rows(*data, value, errors=errors)
         return replace(rows, arms=self._arm_numbers(records), target_mass=np.zeros(0))

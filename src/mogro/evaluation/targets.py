@@ -23,9 +23,9 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     objective_set = log.objective_set
     if isinstance(policy, Mapping):
         weights = objective_set.shares(policy)
-        return lambda r: greedy_probabilities(read_estimates(r), r.on_offer, weights), ()
+        return lambda r: greedy_probabilities(read_estimates(r), r.arm_mask, weights), ()
     if isinstance(policy, Agent):
-        return _agent_target(policy), _in_sample(policy, log, source)
+        return _agent_target(policy), _in_sample_notes(policy, log, source)
     if isinstance(policy, LinearPolicy):
         return _policy_target(policy, objective_set), ()
     if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
@@ -44,10 +44,10 @@ def read_estimates(records: LogRecords) -> FloatArray:
 
 
 def greedy_probabilities(
-    values: FloatArray, on_offer: BoolArray, weights: FloatArray
+    values: FloatArray, arm_mask: BoolArray, weights: FloatArray
 ) -> Probabilities:
     """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
-    scores = np.where(on_offer, values @ weights, -np.inf)
+    scores = np.where(arm_mask, values @ weights, -np.inf)
     best_arms, rows = scores.argmax(axis=1), np.arange(len(scores))
     slack = SLACK * (np.abs(values[rows, best_arms]) @ weights)
     is_best = scores >= (scores[rows, best_arms] - slack)[:, None]
@@ -65,7 +65,7 @@ def _selection_target(selection: Selection, *, uniform: float) -> Target:
             return selection_probabilities(estimates[row, mask], selection, step=step, rng=rng)
 
         values, errors = _row_by_row(records, choose)
-        shares = records.on_offer / records.on_offer.sum(axis=1, keepdims=True)
+        shares = records.arm_mask / records.arm_mask.sum(axis=1, keepdims=True)
         return Probabilities((1 - uniform) * values + uniform * shares, (1 - uniform) * errors)
 
     return target
@@ -121,14 +121,14 @@ def _row_by_row(
     records: LogRecords, choose: Callable[[int, BoolArray], Probabilities | Propensities]
 ) -> Probabilities:
     """Ask for the probabilities of each row, by its number and which places are arms."""
-    probabilities, errors = np.zeros((2, *records.on_offer.shape))
-    for row, mask in enumerate(records.on_offer):
+    probabilities, errors = np.zeros((2, *records.arm_mask.shape))
+    for row, mask in enumerate(records.arm_mask):
         answer = choose(row, mask)
         probabilities[row, mask], errors[row, mask] = answer.values, answer.errors
     return Probabilities(probabilities, errors)
 
 
-def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
+def _in_sample_notes(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
     is_in_sample = source is agent
     if not isinstance(source, Agent):
@@ -157,9 +157,9 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
             )
-        width = records.on_offer.shape[1]
+        width = records.arm_mask.shape[1]
         inner, outer = values[:, :width], values[:, width:]
-        if values.shape[1] < width or outer.any() or inner[~records.on_offer].any():
+        if values.shape[1] < width or outer.any() or inner[~records.arm_mask].any():
             raise ValueError(
                 f"policy: expected probabilities of the {width} arms on offer, in their order, "
                 "then zeros"

@@ -83,15 +83,15 @@ def what_if(
     chunks: list[list[Rows]] = [[] for _ in range(len(vectors) + 1)]  # the last as it was
     differing_sums, arm_sums = np.zeros((2, len(vectors), len(vectors)))
     for records in agent_log.records():
-        values, on_offer = read_estimates(records), records.on_offer
-        choices = [greedy_probabilities(values, on_offer, weights) for weights in vectors]
+        values, arm_mask = read_estimates(records), records.arm_mask
+        choices = [greedy_probabilities(values, arm_mask, weights) for weights in vectors]
         for rows, probabilities in zip(chunks, choices, strict=False):
             rows.append(agent_log.target_rows(records, probabilities, predictions=True))
         chunks[-1].append(agent_log.logged_rows(records))
         model.add(records, choices)
         differences = _differences(choices)
         differing_sums += differences.sum(axis=-1)
-        arm_sums += differences @ on_offer.sum(axis=1).astype(float)
+        arm_sums += differences @ arm_mask.sum(axis=1).astype(float)
     joined_rows = []
     while chunks:  # what is joined need not be held twice
         joined_rows.append(join_rows(chunks.pop(0)))

@@ -166,13 +166,13 @@ class Estimate:
         if rows.arms is not None and len(rows.target_mass):
             pulls = np.bincount(rows.arms, minlength=len(rows.target_mass))
             undrawn = max(undrawn, float(rows.target_mass[pulls == 0].sum()) / n)
-        undrawn = max(undrawn, self._share_of_far_rarer(largest_weight))
+        undrawn = max(undrawn, self._rare_choice_share(largest_weight))
         group_weights = self._sums(rows.weights, np.ones((n, 1)))[:, 0]
         unobserved_share = group_weights @ (self._observed_counts == 0) / n
         unsupported = np.minimum(impossible_share + unobserved_share, 1.0)
         return np.broadcast_to(unsupported, len(self.value)), max(undrawn - impossible_share, 0.0)
 
-    def _share_of_far_rarer(self, largest_weight: float) -> float:
+    def _rare_choice_share(self, largest_weight: float) -> float:
         """Return the share of choices whose weight is more than twice the largest weight drawn.
 
         Of the arms that were not logged in a row only the sums of probabilities are known, in the

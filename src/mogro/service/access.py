@@ -47,7 +47,7 @@ class HostCheck:
         if not is_loopback(config.host):
             self._names.add(config.host.lower())
         self._headers = list(_HEADERS)
-        if config.secure:
+        if config.uses_tls:
             self._headers.append((b"strict-transport-security", b"max-age=31536000"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

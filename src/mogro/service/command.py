@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.remove_key is not None:
         remove_key(config.key_file, arguments.remove_key)
     elif arguments.check:
-        config.check(keys=KeyRing(config.key_file).required)
+        config.check(has_keys=KeyRing(config.key_file).required)
         print(f"{arguments.file}: {', '.join(config.agents)}")
     else:
         serve(config)

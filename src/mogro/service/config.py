@@ -94,7 +94,7 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
         options = {name: value for name, value in settings.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
-                options[name] = _encoder(options[name], name)
+                options[name] = _make_encoder(options[name], name)
         return options
 
 
@@ -165,7 +165,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
         return self.resolve(self.keys or f"{self.path.stem}.keys.json")
 
     @property
-    def secure(self) -> bool:
+    def uses_tls(self) -> bool:
         """Whether clients come by TLS, here or at a trusted proxy."""
         return bool(self.certificate or self.trusted_proxy)
 
@@ -173,14 +173,14 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
         """Return the path of a file that is named in this one."""
         return self.path.parent / name
 
-    def journal(self, agent: str) -> str:
+    def journal_address(self, agent: str) -> str:
         """Return where an agent is kept."""
         journal = self.agents[agent].journal
         if journal is None:
             journal = f"{self.path.stem}.{agent}.db"
         return journal if "://" in journal else os.fspath(self.resolve(journal))
 
-    def check(self, *, keys: bool) -> None:
+    def check(self, *, has_keys: bool) -> None:
         """Refuse what would not be safe, or cannot be."""
         if not self.agents:
             raise ValueError("agents: expected at least one, such as [agents.shop], got none")
@@ -189,12 +189,12 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise ValueError(
                     f"agents: expected names of letters, digits, - and _, got {name!r}"
                 )
-            folder = Path(self.journal(name)).parent
-            if "://" not in self.journal(name) and not folder.is_dir():
+            folder = Path(self.journal_address(name)).parent
+            if "://" not in self.journal_address(name) and not folder.is_dir():
                 raise ValueError(f"agents.{name}.journal: expected a folder that exists: {folder}")
         if not 0 <= self.port < 1 << 16:
             raise ValueError(f"port: expected a number from 0 to 65535, got {self.port}")
-        if not (keys or is_loopback(self.host)):
+        if not (has_keys or is_loopback(self.host)):
             raise ValueError(
                 f"host: expected a loopback address, as there are no keys, got {self.host!r}; "
                 f"add one: mogro serve {self.path.name} --add-key NAME"
@@ -243,8 +243,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _encoder(columns: Columns, name: str) -> Encoder:
+def _make_encoder(columns: Columns, name: str) -> Encoder:
     try:
-        return Encoder(**{column: rule.column() for column, rule in columns.items()})
+        return Encoder(**{column: section.column() for column, section in columns.items()})
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

@@ -28,18 +28,18 @@ class ArmStore:
         Whose features the arms have.
     path
         The file.
-    initial
+    initial_arms
         Arms to begin with, where there is no file.
     max_arms
         How many arms there may be.
     """
 
     def __init__(
-        self, agent: Agent, path: Path, initial: Mapping[str, Any], *, max_arms: int
+        self, agent: Agent, path: Path, initial_arms: Mapping[str, Any], *, max_arms: int
     ) -> None:
         self._agent, self._path, self._max_arms = agent, path, max_arms
         self._lock = threading.Lock()
-        self.features_by_arm: Mapping[str, Any] = dict(initial)  # as they were sent
+        self.features_by_arm: Mapping[str, Any] = dict(initial_arms)  # as they were sent
         if path.exists():
             try:
                 self.features_by_arm = json.loads(path.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ class HostedAgent:
 
     def __init__(self, name: str, config: ServiceConfig) -> None:
         self.name, section, limits = name, config.agents[name], config.limits
-        self.agent, self.noise = section.open(config.journal(name), name), section.noise
+        self.agent, self.noise = section.open(config.journal_address(name), name), section.noise
         try:
             path = config.resolve(f"{config.path.stem}.{name}.arms.json")
             self.arms = ArmStore(self.agent, path, section.catalogue, max_arms=limits.arms)

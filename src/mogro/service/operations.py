@@ -201,7 +201,7 @@ def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
 
 def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
-    return _config_after(request, Reconfiguration())
+    return _config_answer(request, Reconfiguration())
 
 
 def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnswer:
@@ -216,10 +216,10 @@ def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnsw
     reconfiguration = request.agent.reconfigure(**options)
     if reconfiguration.changes:
         request.record_change("config", body)
-    return _config_after(request, reconfiguration)
+    return _config_answer(request, reconfiguration)
 
 
-def _config_after(request: ServiceRequest, reconfiguration: Reconfiguration) -> wire.ConfigAnswer:
+def _config_answer(request: ServiceRequest, reconfiguration: Reconfiguration) -> wire.ConfigAnswer:
     history = request.service.audit.changes(request.hosted_agent.name, "config")
     return wire.ConfigAnswer(to_plain(request.agent.config), *reconfiguration, history)
 

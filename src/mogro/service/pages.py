@@ -70,7 +70,7 @@ async def _log_in(request: ServiceRequest, _: None) -> Response:
         message = '<p class="warning" role="alert">That is no key of this service.</p>'
         return _html(_page.fill_template(_FOLDER / "login.html", message=message), 401)
     response = RedirectResponse("/", 303)
-    response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.secure)
+    response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.uses_tls)
     return response
 
 

@@ -62,7 +62,7 @@ class Service:
 
     def __init__(self, config: ServiceConfig, *, log: Log | None = None) -> None:
         self.config, self.access = config, Access(config)
-        config.check(keys=self.access.keys.required)
+        config.check(has_keys=self.access.keys.required)
         self.audit = Audit(config.resolve(f"{config.path.stem}.audit.jsonl"))
         self.readers = ReaderPool()
         self.log: Log = log or write_line

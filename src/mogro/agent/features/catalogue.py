@@ -186,7 +186,7 @@ class Catalogue:
 
     def add(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Register new arms (n,) with features (n, d)."""
-        names, arms = self._read(ids, features)
+        names, arms = self._read_arms(ids, features)
         with self._lock:
             duplicates = [name for name in names if name in self._rows]
             if duplicates:
@@ -204,9 +204,9 @@ class Catalogue:
 
     def update(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Give registered arms (n,) other features (n, d)."""
-        names, arms = self._read(ids, features)
+        names, arms = self._read_arms(ids, features)
         with self._lock:
-            rows = self._registered(names)
+            rows = self._row_numbers(names)
             version = self.version()
             store = version.features.copy()
             store[rows] = arms
@@ -218,7 +218,7 @@ class Catalogue:
         names = unique_strings(ids, "ids")
         with self._lock:
             is_kept = np.ones(len(self), dtype=np.bool_)
-            is_kept[self._registered(names)] = False
+            is_kept[self._row_numbers(names)] = False
             version = self.version()
             store = version.features[is_kept]
             remaining_ids = tuple(compress(version.ids, is_kept.tolist()))
@@ -232,13 +232,15 @@ class Catalogue:
         read_only.flags.writeable = False
         self._version = CatalogueVersion(ids, read_only, self._index(read_only)) if ids else None
 
-    def _registered(self, ids: tuple[str, ...]) -> list[int]:
+    def _row_numbers(self, ids: tuple[str, ...]) -> list[int]:
         unknown_ids = [name for name in ids if name not in self._rows]
         if unknown_ids:
             raise ValueError(f"ids: expected registered arms, got {unknown_ids[:3]}")
         return [self._rows[name] for name in ids]
 
-    def _read(self, ids: Sequence[str], features: ArrayLike) -> tuple[tuple[str, ...], FloatArray]:
+    def _read_arms(
+        self, ids: Sequence[str], features: ArrayLike
+    ) -> tuple[tuple[str, ...], FloatArray]:
         names = unique_strings(ids, "ids")
         arms = floats(features, "features", shape=(len(names), self.dim))
         limit = math.sqrt(float(np.finfo(self.dtype).max) / 1e10)  # sums of squares stay finite

@@ -85,12 +85,12 @@ class FeatureMap:
     @cached_property
     def dim(self) -> int:
         """Number of features of an arm, A."""
-        return _size(self.arms)
+        return size_of(self.arms)
 
     @cached_property
     def context_dim(self) -> int:
         """Number of features of a context, C; 0 without one."""
-        return 0 if self.context is None else _size(self.context)
+        return size_of(self.context)
 
     @cached_property
     def size(self) -> int:
@@ -100,8 +100,7 @@ class FeatureMap:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each of these features is the product of; the first is the constant."""
-        contexts = [] if self.context is None else _names(self.context, "context")
-        return self._product_labels(_names(self.arms, "arm"), contexts)
+        return self._product_labels(_names(self.arms, "arm"), _names(self.context, "context"))
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -119,8 +118,7 @@ class FeatureMap:
         >>> FeatureMap(2, 1).groups
         ('1', 'arm', 'arm', 'context', 'context * arm', 'context * arm')
         """
-        contexts = [] if self.context is None else _groups(self.context, "context")
-        return self._product_labels(_groups(self.arms, "arm"), contexts)
+        return self._product_labels(_groups(self.arms, "arm"), _groups(self.context, "context"))
 
     def _product_labels(self, arms: Sequence[str], contexts: Sequence[str]) -> tuple[str, ...]:
         """Return a word for each feature, by words for the features of arms and contexts."""
@@ -310,20 +308,21 @@ def with_constant(arms: FloatArray) -> FloatArray:
     return extended
 
 
-def _size(spec: FeatureSpec) -> int:
-    return spec.size if isinstance(spec, Encoder) else spec
+def size_of(spec: FeatureSpec | None) -> int:
+    """Return the number of features of arms or of contexts."""
+    return spec.size if isinstance(spec, Encoder) else spec or 0
 
 
-def _names(spec: FeatureSpec, name: str) -> Sequence[str]:
+def _names(spec: FeatureSpec | None, name: str) -> Sequence[str]:
     if isinstance(spec, Encoder):
         return spec.names
-    return [f"{name} {index}" for index in range(spec)]
+    return [f"{name} {index}" for index in range(size_of(spec))]
 
 
-def _groups(spec: FeatureSpec, name: str) -> Sequence[str]:
+def _groups(spec: FeatureSpec | None, name: str) -> Sequence[str]:
     if isinstance(spec, Encoder):
         return [f"{name} {group}" for group in spec.groups]
-    return [name] * spec
+    return [name] * size_of(spec)
 
 
 def _encode_records(records: Record | Sequence[Record], spec: FeatureSpec, name: str) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.features.columns import Category, Column, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder, parse_record
-from mogro.agent.features.feature_map import FeatureMap, FeatureSpec
+from mogro.agent.features.feature_map import FeatureMap, FeatureSpec, size_of
 
 
 class Remapping:
@@ -100,7 +100,7 @@ def _remap(
 
 def _side_matrix(old_spec: FeatureSpec | None, new_spec: FeatureSpec | None) -> FloatArray:
     """Return the map of (1, x) of arms or contexts, (1 + A', 1 + A)."""
-    matrix = np.zeros((1 + _size(new_spec), 1 + _size(old_spec)))
+    matrix = np.zeros((1 + size_of(new_spec), 1 + size_of(old_spec)))
     matrix[0, 0] = 1.0
     if isinstance(old_spec, Encoder) and isinstance(new_spec, Encoder):
         for name in new_spec.columns.keys() & old_spec.columns.keys():
@@ -126,9 +126,3 @@ def _column_matrix(old: Column, new: Column) -> FloatArray:
     elif isinstance(old, Vector) and old == new:
         matrix[:, 1:] = np.eye(old.size)
     return matrix
-
-
-def _size(spec: FeatureSpec | None) -> int:
-    if spec is None:
-        return 0
-    return spec.size if isinstance(spec, Encoder) else spec

@@ -135,7 +135,7 @@ class PostgresJournal(Journal):
         self._execute(_COMMIT)
         return stored_rows == self._uncommitted_rows[:1]
 
-    def scrub(self) -> None:
+    def overwrite_deleted(self) -> None:
         """Do nothing: the server vacuums deleted rows by itself."""
 
     def close(self) -> None:

@@ -159,7 +159,7 @@ class CommitQueue:
     def view(self) -> Iterator[tuple[State, Journal]]:
         """Give the state and the journal as they are now, to read while others go on."""
         with self.current():
-            frozen_state, reader = self.state.freeze(), self._journal.reader()
+            frozen_state, reader = self.state.freeze(), self._journal.open_reader()
         try:
             yield frozen_state, reader
         finally:
@@ -213,7 +213,7 @@ class CommitQueue:
             self._journal.delete_parts(self._journal.unused_parts())
         time.sleep(_PAUSE_SECONDS)
         with self._lock:
-            self._journal.scrub()
+            self._journal.overwrite_deleted()
         return event
 
     def _is_in_snapshot(self, position: int) -> bool:

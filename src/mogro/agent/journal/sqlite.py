@@ -89,7 +89,7 @@ class SQLiteJournal(Journal):
         """Whether a commit that was interrupted has happened all the same."""
         return not self._connection.in_transaction
 
-    def scrub(self) -> None:
+    def overwrite_deleted(self) -> None:
         """Empty the write-ahead log; what was deleted in the file is overwritten."""
         deadline = time.monotonic() + self._timeout
         self._execute("PRAGMA wal_checkpoint(PASSIVE)")  # most of it, beside those who write

@@ -110,7 +110,7 @@ class Journal(ABC):
     def has_committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
-    def reader(self) -> Self:
+    def open_reader(self) -> Self:
         """Return the journal by another connection, to read it as it is now, and close it then."""
         reader = copy.copy(self)
         reader._connect()
@@ -119,7 +119,7 @@ class Journal(ABC):
         return reader
 
     @abstractmethod
-    def scrub(self) -> None:
+    def overwrite_deleted(self) -> None:
         """Overwrite what was deleted on the disk, as far as the database allows."""
 
     @abstractmethod
