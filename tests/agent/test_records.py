@@ -85,18 +85,18 @@ def test_a_journal_has_records_in_place_of_features(tmp_path: Path) -> None:
         assert len(offers) == 1
         assert offers[0].features is None
         assert offers[0].records is not None
-        assert [record_text(each) for each in offers[0].records] == [
-            record_text(each) for each in STORIES.values()
+        assert [record_text(record) for record in offers[0].records] == [
+            record_text(value) for value in STORIES.values()
         ]
         changed = STORIES | {
             "b": STORIES["b"] | {"topic": "peace"}
         }  # unknown, too: alike in numbers
-        made = agent.decide(changed, context=user(0))
+        decision = agent.decide(changed, context=user(0))
         assert len([1 for _, event in agent.events() if isinstance(event, Offered)]) == 2
         log = agent.log().to_pylist()
-        assert agent.decision(made.id).decision.propensity == made.propensity
-        assert log[-1]["propensity"] == made.propensity
-        assert log[-1]["offered_records"] == [record_text(each) for each in changed.values()]
+        assert agent.decision(decision.id).decision.propensity == decision.propensity
+        assert log[-1]["propensity"] == decision.propensity
+        assert log[-1]["offered_records"] == [record_text(value) for value in changed.values()]
         assert log[-1]["offered_features"] == ARMS(list(changed.values())).ravel().tolist()
         assert log[-1]["context"] == USERS(user(0)).tolist()
         agent.save(tmp_path / "one")
@@ -107,8 +107,8 @@ def test_a_journal_has_records_in_place_of_features(tmp_path: Path) -> None:
 
 def test_numbers_beside_an_encoder_are_no_records(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", SALES, arms=ARMS, context=USERS, seed=0) as agent:
-        made = agent.decide(["x"], ARMS([STORIES["a"]]), context=USERS(user(1)))
-        assert made.event.record is made.event.context is None
+        decision = agent.decide(["x"], ARMS([STORIES["a"]]), context=USERS(user(1)))
+        assert decision.event.record is decision.event.context is None
         row = agent.log().to_pylist()[0]
     assert row["record"] is row["context_record"] is row["offered_records"] is None
     assert row["context"] == USERS(user(1)).tolist()

@@ -213,7 +213,9 @@ def test_limits(tmp_path: Path) -> None:
         answer = service.post("decide", {"arms": arms})
         assert (answer.status, answer.json["argument"]) == (413, "arms")
         statuses = [service.post("decide", {"id": "v"}) for _ in range(12)]
-        (busy,) = {each.headers.get("retry-after") for each in statuses if each.status == 429}
+        (busy,) = {
+            statuse.headers.get("retry-after") for statuse in statuses if statuse.status == 429
+        }
         assert busy == "1"
         assert service.ask("GET", "/health").status == 200
         time.sleep(0.2)

@@ -146,4 +146,4 @@ def test_what_has_a_commit_of_its_own_is_refused_in_a_batch(shop: str) -> None:
         for error in refused:
             assert isinstance(error, JournalError)
             assert "called again from within a call" in str(error)
-        assert [each.decision.id for each in agent.decisions()] == ["first", "second"]
+        assert [record.decision.id for record in agent.decisions()] == ["first", "second"]
