@@ -40,7 +40,7 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         def fail(*_: Any) -> None:
             raise mogro.errors.JournalUnavailable("shop.db: no space left on the disk")
 
-        journal: Any = hosted.agent._store._journal  # type: ignore[union-attr]
+        journal: Any = hosted.agent._store.journal  # type: ignore[union-attr]
         monkeypatch.setattr(journal, "commit", fail)
         answer = service.post("decide", {"id": "v1"})
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")

@@ -49,7 +49,13 @@ from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import LoggedDecision, import_events, read_imported_log
-from mogro.agent.journal import CommitQueue, check_config, open_journal
+from mogro.agent.journal import (
+    CommitQueue,
+    check_config,
+    erase_decisions,
+    open_journal,
+    void_event,
+)
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import JournalRows, Rewards, make_log, write_log
 from mogro.agent.objective import LARGEST, Objective
@@ -1022,7 +1028,7 @@ class Agent:
         if queue is None:
             self._store.perform(lambda: self._commit(make_event(())))
         else:
-            self._notify(queue.erase(erased_ids, make_event))
+            self._notify(erase_decisions(queue, erased_ids, make_event))
         return len(erased_ids)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
@@ -1061,7 +1067,7 @@ class Agent:
         >>> _ = agent.reward("visit 1", {"sales": 4.0})
         >>> agent.close(); folder.cleanup()
         """
-        self._require_journal("void").void(count(position, "position"))
+        void_event(self._require_journal("void"), count(position, "position"))
         self._notify(Voided(position))
 
     def alarms(self) -> tuple[Alarm, ...]:

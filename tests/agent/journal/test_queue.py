@@ -100,15 +100,15 @@ def test_calls_made_together_share_a_commit_and_have_an_answer_each(tmp_path: Pa
         ]
         return [*decided, *rewarded, partial(agent.decide, ARMS, [[1.0]])]
 
-    journal = alone._store._journal  # type: ignore[union-attr]
+    journal = alone._store.journal  # type: ignore[union-attr]
     singly: list[Any] = []
     for call in calls(alone):
         try:
             singly.append(call())
         except ValueError as error:
             singly.append(error)
-    counting: Any = Counting(shared._store._journal)  # type: ignore[union-attr]
-    shared._store._journal = counting  # type: ignore[union-attr]
+    counting: Any = Counting(shared._store.journal)  # type: ignore[union-attr]
+    shared._store.journal = counting  # type: ignore[union-attr]
     answers = shared.batch(calls(shared))
     assert counting.commits == 1
     assert [repr(answer) for answer in answers] == [repr(answer) for answer in singly]
@@ -126,7 +126,7 @@ def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
     def fail(*_: Any) -> None:
         raise OSError("no space left")
 
-    journal: Any = agent._store._journal  # type: ignore[union-attr]
+    journal: Any = agent._store.journal  # type: ignore[union-attr]
     journal.commit = fail
     with pytest.raises(OSError, match="no space"):
         agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)

@@ -241,7 +241,7 @@ def test_erasing_is_repeated_after_a_failure(
         live(agent, 0, 20)
         agent.decide(ARMS, id="Ada Lovelace", now=20.0)
         with monkeypatch.context() as patch:
-            patch.setattr(CommitQueue, "_write_snapshot", _fail)
+            patch.setattr(CommitQueue, "write_snapshot", _fail)
             with pytest.raises(JournalError, match="the disk is full"):
                 agent.erase("Ada Lovelace")
         live(other, 20, 5)
@@ -413,8 +413,8 @@ def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
     plain = CommitQueue._reload
 
     def restart(self: CommitQueue) -> None:
-        assert isinstance(self._journal, SQLiteJournal)
-        restarts.append(self._journal._connection.in_transaction)
+        assert isinstance(self.journal, SQLiteJournal)
+        restarts.append(self.journal._connection.in_transaction)
         plain(self)
 
     monkeypatch.setattr(CommitQueue, "_reload", restart)

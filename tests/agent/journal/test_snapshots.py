@@ -126,7 +126,7 @@ def test_a_snapshot_that_is_replaced_while_somebody_reads_it(
             snapshots += 1
             live(agent, 40 * snapshots, 40)
             assert isinstance(agent._store, CommitQueue)
-            agent._store._write_snapshot()
+            agent._store.write_snapshot()
         return read(journal, part)
 
     monkeypatch.setattr(Journal, "read_part", content)

@@ -11,9 +11,10 @@ from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedJournal, DifferentConfig
 from mogro.agent.events import KINDS, PARTS
 from mogro.agent.journal.queue import CommitQueue
+from mogro.agent.journal.removal import erase_decisions, void_event
 from mogro.agent.journal.tables import Journal
 
-__all__ = ["CommitQueue", "check_config", "open_journal"]
+__all__ = ["CommitQueue", "check_config", "erase_decisions", "open_journal", "void_event"]
 
 
 def open_journal(
