@@ -394,7 +394,7 @@ def hold(path: str, told: Connection) -> None:
     """Hold the lock of a journal, and say so; whoever asked stops this process."""
     agent = opened(path)
     assert isinstance(agent._store, CommitQueue)
-    with agent._store._transaction():
+    with agent._store.transaction():
         told.send(os.getpid())
         time.sleep(60)
 

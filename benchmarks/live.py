@@ -125,7 +125,7 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
     rng = np.random.default_rng(0)
     both, ids = FeatureMap(8, 6), [f"arm {k}" for k in range(200)]
     arms, contexts = rng.standard_normal((200, 8)) / 3, rng.standard_normal((500, 6)) / 3
-    arms_in_contexts = [both.in_context(one).products(arms)[:, 1:] for one in contexts]
+    arms_in_contexts = [both.in_context(one).learner_features(arms)[:, 1:] for one in contexts]
     truth = rng.standard_normal((3, both.size - 1))
     agents = (
         mogro.Agent(OBJECTIVES, arms=8, context=6, seed=0),
@@ -147,7 +147,7 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
 
     def products() -> None:
         for n in range(rounds):
-            both.in_context(contexts[n]).products(arms)
+            both.in_context(contexts[n]).learner_features(arms)
 
     for _ in range(40):  # until there is nothing to explore
         for agent in agents:
@@ -174,7 +174,7 @@ def context_and_catalogue(*, turns: int = 200) -> None:
     for one in contexts:  # until there is nothing to explore
         arms = features[rng.integers(len(features), size=40)]
         decision = agent.decide(few, arms, context=one)
-        values = truth @ both.in_context(one).products(arms[int(decision.arm)])
+        values = truth @ both.in_context(one).learner_features(arms[int(decision.arm)])
         agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
     explored, times, vector = agent.counters["explored"], [], rng.standard_normal(16)
     for n in range(turns + 30):

@@ -37,9 +37,9 @@ Arrays = dict[str, NDArray[np.generic]]
 
 MAGIC = b"\x93MOGRO\r\n"
 TAG = "is"  # the name of a class stands under it
-_DIGEST = 32
-_PLAIN = frozenset((type(None), bool, int, float, str))
-_DTYPES = frozenset("?bhilqBHILQefd")  # numbers that JSON can hold
+_DIGEST_BYTES = 32
+_SCALARS = frozenset((type(None), bool, int, float, str))
+_NUMERIC_DTYPES = frozenset("?bhilqBHILQefd")  # numbers that JSON can hold
 
 
 def to_plain(value: Any) -> Any:
@@ -53,36 +53,36 @@ def to_plain(value: Any) -> Any:
     >>> to_plain((1.5, np.arange(2.0)))
     [1.5, {'is': 'array', 'shape': [2], 'float64': 'AAAAAAAAAAAAAAAAAADwPw=='}]
     """
-    kind = type(value)
-    if kind in _PLAIN:
+    cls = type(value)
+    if cls in _SCALARS:
         return value
     if isinstance(value, np.ndarray):
         return _plain_array(value)
-    if hasattr(kind, "_fields"):
-        plain = {TAG: kind.__name__}
-        for name, field in zip(kind._fields, value, strict=True):
-            plain[name] = field if type(field) in _PLAIN else to_plain(field)
+    if hasattr(cls, "_fields"):
+        plain = {TAG: cls.__name__}
+        for name, field in zip(cls._fields, value, strict=True):
+            plain[name] = field if type(field) in _SCALARS else to_plain(field)
         return plain
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
     if isinstance(value, dict):
         return _plain_dict(value)
-    if isinstance(value, np.generic) and value.dtype.char in _DTYPES | {"g"}:
+    if isinstance(value, np.generic) and value.dtype.char in _NUMERIC_DTYPES | {"g"}:
         return float(value) if value.dtype.kind == "f" else value.item()
-    return {TAG: kind.__name__} | _arguments(value)
+    return {TAG: cls.__name__} | _plain_arguments(value)
 
 
 def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
     """Make again what :func:`to_plain` was given, of classes by their names; lists are tuples."""
     if type(plain) is list:
-        return tuple([item if type(item) in _PLAIN else from_plain(item, types) for item in plain])
+        return tuple([x if type(x) in _SCALARS else from_plain(x, types) for x in plain])
     if type(plain) is not dict:
         return plain
     if plain.get(TAG) == "array":
         _, (_, shape), (name, text) = plain.items()
-        return _array(base64.b64decode(text), 0, name, shape)[0]
+        return _read_array(base64.b64decode(text), 0, name, shape)[0]
     fields = {
-        name: field if type(field) in _PLAIN else from_plain(field, types)
+        name: field if type(field) in _SCALARS else from_plain(field, types)
         for name, field in plain.items()
     }
     if TAG not in fields:
@@ -94,8 +94,8 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
         raise ValueError(
             f"types: expected the class {name} among them, because it is not part of mogro"
         )
-    arguments, named = fields.get("arguments", ((), fields))
-    return types[name](*arguments, **named)
+    arguments, keywords = fields.get("arguments", ((), fields))
+    return types[name](*arguments, **keywords)
 
 
 def encode(value: Any) -> bytes:
@@ -107,103 +107,105 @@ def encode(value: Any) -> bytes:
     >>> encode(Rewarded("visit 1", {"sales": 4.0}, None))
     b'{"is":"Rewarded","id":"visit 1","values":{"sales":4.0}}\n'
     """
-    kind = type(value)
-    plain: dict[str, Any] = {TAG: kind.__name__}
+    cls = type(value)
+    plain: dict[str, Any] = {TAG: cls.__name__}
     arrays = {}
-    for name, field in zip(kind._fields, value, strict=True):
+    for name, field in zip(cls._fields, value, strict=True):
         if isinstance(field, np.ndarray):
             arrays[name] = field
-        elif field != kind._field_defaults.get(name):
-            plain[name] = field if type(field) in _PLAIN else to_plain(field)
-    return b"".join(_lines(plain, arrays))
+        elif field != cls._field_defaults.get(name):
+            plain[name] = field if type(field) in _SCALARS else to_plain(field)
+    return b"".join(_encode_parts(plain, arrays))
 
 
-_compact = json.JSONEncoder(separators=(",", ":")).encode
-_parse = json.JSONDecoder().raw_decode
+_encode_json = json.JSONEncoder(separators=(",", ":")).encode
+_decode_json = json.JSONDecoder().raw_decode
 
 
 def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple[Any, int]:
     """Return what :func:`encode` was given, from a place in bytes on, and where it ends."""
-    plain, arrays, end = _read(data, start)
-    kind: Any = types[plain.pop(TAG)]
-    fields = _defaults(kind).copy()
+    plain, arrays, end = _decode_parts(data, start)
+    cls: Any = types[plain.pop(TAG)]
+    fields = _defaults(cls).copy()
     for name, field in plain.items():
-        fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
+        fields[name] = field if type(field) in _SCALARS else from_plain(field, types)
     fields |= arrays
-    if len(fields) > len(kind._fields):
-        raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
-    return tuple.__new__(kind, fields.values()), end
+    if len(fields) > len(cls._fields):
+        raise ValueError(f"{cls.__name__}: expected {cls._fields}, got {list(fields)}")
+    return tuple.__new__(cls, fields.values()), end
 
 
-def _lines(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+def _encode_parts(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
     """Return a line of JSON, which then lists the arrays, and these, part by part."""
     if arrays:
-        plain["arrays"] = [(name, _code(a.dtype), a.shape) for name, a in arrays.items()]
-    return chain((_compact(plain).encode(), b"\n"), map(_raw, arrays.values()))
+        plain["arrays"] = [(name, _dtype_code(a.dtype), a.shape) for name, a in arrays.items()]
+    return chain((_encode_json(plain).encode(), b"\n"), map(_array_bytes, arrays.values()))
 
 
-def _read(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
+def _decode_parts(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
     """Return what :func:`_lines` was given, from a place in bytes on, and where it ends."""
     end = data.index(b"\n", start)
-    plain, _ = _parse(data[start:end].decode())
+    plain, _ = _decode_json(data[start:end].decode())
     arrays: Arrays = {}
     start = end + 1
     for name, code, shape in plain.pop("arrays", ()):
         try:
-            arrays[name], start = _array(data, start, code, shape)
+            arrays[name], start = _read_array(data, start, code, shape)
         except (ValueError, TypeError) as error:
             raise ValueError(f"array {name!r}: {error}") from error
     return plain, arrays, start
 
 
-def _raw(array: NDArray[Any]) -> bytes:
+def _array_bytes(array: NDArray[Any]) -> bytes:
     """Return the elements of an array as they are written."""
     bits = np.packbits(array) if array.dtype == np.bool_ else array
     return bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _array(data: bytes, start: int, code: str, shape: Sequence[int]) -> tuple[NDArray[Any], int]:
+def _read_array(
+    data: bytes, start: int, code: str, shape: Sequence[int]
+) -> tuple[NDArray[Any], int]:
     """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
-    dtype, items = _dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
-    packed = dtype.char == "?"
-    end = start + ((items + 7) // 8 if packed else items * dtype.itemsize)
+    dtype, items = _numeric_dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
+    is_packed = dtype.char == "?"
+    end = start + ((items + 7) // 8 if is_packed else items * dtype.itemsize)
     if not start <= end <= len(data):
         raise ValueError(f"expected {code} of shape {shape}, got fewer bytes")
-    flat = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
-    if packed:
+    flat = np.frombuffer(data[start:end], np.uint8 if is_packed else dtype)
+    if is_packed:
         flat = np.unpackbits(flat, count=items).astype(np.bool_)
     return flat if len(shape) == 1 else flat.reshape(shape), end
 
 
 @cache
-def _defaults(kind: Any) -> dict[str, Any]:
+def _defaults(cls: Any) -> dict[str, Any]:
     """Return what the fields of a named tuple are if nobody says, None by default, in order."""
-    return {name: kind._field_defaults.get(name) for name in kind._fields}
+    return {name: cls._field_defaults.get(name) for name in cls._fields}
 
 
 @cache
-def _code(dtype: np.dtype[Any]) -> str:
+def _dtype_code(dtype: np.dtype[Any]) -> str:
     return dtype.newbyteorder("<").str
 
 
 @cache
-def _dtype(code: str) -> np.dtype[Any]:
+def _numeric_dtype(code: str) -> np.dtype[Any]:
     dtype = np.dtype(code).newbyteorder("<")
-    if dtype.char not in _DTYPES:
+    if dtype.char not in _NUMERIC_DTYPES:
         raise ValueError(f"expected numbers, got {code}")
     return dtype
 
 
-def by_name(known: Iterable[type[Any]], others: Sequence[type[Any]] = ()) -> dict[str, type[Any]]:
-    """Return classes by their names: mogro's own, and others that are named differently."""
-    foreign: Any = others
-    if not isinstance(foreign, Sequence) or not all(isinstance(kind, type) for kind in foreign):
-        raise ValueError(f"types: expected a list of classes, got {others!r}")
-    classes = {*known, *foreign}
-    named = {kind.__name__: kind for kind in classes}
-    if len(named) < len(classes):
+def by_name(own: Iterable[type[Any]], foreign: Sequence[type[Any]] = ()) -> dict[str, type[Any]]:
+    """Return classes by their names: mogro's own, and foreign ones with other names."""
+    classes: Any = foreign
+    if not isinstance(classes, Sequence) or not all(isinstance(cls, type) for cls in classes):
+        raise ValueError(f"types: expected a list of classes, got {foreign!r}")
+    classes = {*own, *classes}
+    classes_by_name = {cls.__name__: cls for cls in classes}
+    if len(classes_by_name) < len(classes):
         raise ValueError(f"types: expected different names, none of mogro's own, got {foreign}")
-    return named
+    return classes_by_name
 
 
 def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
@@ -214,7 +216,7 @@ def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
     return {key: to_plain(item) for key, item in value.items()}
 
 
-def _arguments(value: Any) -> dict[str, Any]:
+def _plain_arguments(value: Any) -> dict[str, Any]:
     """Return what an object is made of."""
     if hasattr(value, "__getnewargs_ex__"):
         return {"arguments": to_plain(value.__getnewargs_ex__())}
@@ -230,9 +232,9 @@ def _arguments(value: Any) -> dict[str, Any]:
 
 
 def _plain_array(array: NDArray[Any]) -> dict[str, Any]:
-    if array.dtype.char not in _DTYPES:
+    if array.dtype.char not in _NUMERIC_DTYPES:
         raise ValueError(f"array: expected numbers, because a file holds no code, got {array!r}")
-    content = base64.b64encode(_raw(array)).decode()
+    content = base64.b64encode(_array_bytes(array)).decode()
     return {TAG: "array", "shape": list(array.shape), array.dtype.name: content}
 
 
@@ -259,7 +261,7 @@ def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> I
     (3, array([1., 1.]))
     """
     digest = hashlib.sha256()
-    for part in chain((MAGIC,), _lines({**header}, arrays)):
+    for part in chain((MAGIC,), _encode_parts({**header}, arrays)):
         digest.update(part)
         yield part
     yield digest.digest()
@@ -269,11 +271,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return what :func:`pack` was given; anything else is a ``ValueError`` with the reason."""
     if not data.startswith(MAGIC):
         raise ValueError("it is not a file of mogro")
-    if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
+    if hashlib.sha256(memoryview(data)[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
         raise ValueError("its checksum does not match; it is damaged, or cut short")
     if data[len(MAGIC) : len(MAGIC) + 1] != b"{":
         raise ValueError("an earlier mogro has written it; this one no longer reads such files")
-    header, arrays, end = _read(data, len(MAGIC))
-    if end != len(data) - _DIGEST:
+    header, arrays, end = _decode_parts(data, len(MAGIC))
+    if end != len(data) - _DIGEST_BYTES:
         raise ValueError("its header lists other arrays than there are")
     return header, {name: array.copy() for name, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""The command ``mogro``: what can be said of a problem, and of a log, of one's own."""
+"""The command ``mogro``: diagnose a problem, evaluate a log, serve agents."""
 
 import argparse
 import csv
@@ -67,15 +67,15 @@ def _add_diagnose(commands: _Commands) -> None:
         help="standard deviation of a reward, one or one for each objective",
     )
     parser.add_argument("--rounds", type=int, required=True, help="rounds to be played")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
+    scalarization = parser.add_mutually_exclusive_group()
+    scalarization.add_argument(
         "--weights",
         metavar="A[,A...]",
         type=_numbers,
         default=1.0,
         help="Dirichlet parameter of random weights, one or one for each objective [1]",
     )
-    how.add_argument(
+    scalarization.add_argument(
         "--round-robin", action="store_true", help="one objective after the other, not weights"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -203,8 +203,8 @@ def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
         raise ValueError(f"{name}: expected a .npy or .csv file, got {path.name}")
     try:
         values = reader(path)
-        stacked = stack and np.ndim(values) == 3
-        shape = ("matrices", "rows", "columns") if stacked else ("rows", "columns")
+        is_stack = stack and np.ndim(values) == 3
+        shape = ("matrices", "rows", "columns") if is_stack else ("rows", "columns")
         return floats(values, name, shape=shape).astype(np.float64)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name}: {path.name} cannot be read: {error}") from error
@@ -218,8 +218,8 @@ def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
 def _npy(path: Path) -> ArrayLike:
     # Not np.load, which takes a zip file of several arrays for one.
     with path.open("rb") as file:
-        loaded: ArrayLike = np.lib.format.read_array(file, allow_pickle=False)
-    return loaded
+        array: ArrayLike = np.lib.format.read_array(file, allow_pickle=False)
+    return array
 
 
 def _csv(path: Path) -> ArrayLike:

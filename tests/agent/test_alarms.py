@@ -173,7 +173,9 @@ def test_values_that_an_encoder_does_not_know(tmp_path: Path, every: int, raised
     for n in range(90):
         topic = "war" if every and not n % every else "news"
         agent.decide({"a": {"topic": topic}})
-    assert [(each.name, each.number) for each in agent.alarms()] == [("unknown", raised)][:raised]
+    assert [(alarm.name, alarm.number) for alarm in agent.alarms()] == [("unknown", raised)][
+        :raised
+    ]
     agent.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert ("topic: values that the encoder does not know, 30 in the last 90" in page) == (

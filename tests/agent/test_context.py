@@ -88,9 +88,9 @@ class Pair:
     ) -> tuple[mogro.agent.Decision, mogro.agent.Decision]:
         given = products(self.features, arms, context)
         ids = IDS[: len(arms)]
-        one = self.agent.decide(ids, arms, context=context, **asked)  # type: ignore[arg-type]
+        decision = self.agent.decide(ids, arms, context=context, **asked)  # type: ignore[arg-type]
         other = self.explicit.decide(ids, given, **asked)  # type: ignore[arg-type]
-        return one, other
+        return decision, other
 
     def reward(self, arm: str, id: str, context: FloatArray) -> None:
         x = seen(products(self.features, ARMS, context))[IDS.index(arm)]
@@ -147,14 +147,14 @@ def test_estimates_and_their_errors_are_those_of_the_products(left_out: dict[str
         if n in (0, 4, 39):
             catalogue = mogro.Catalogue(A)
             catalogue.add(IDS, ARMS)
-            theirs = pair.explicit.estimate(IDS, products(pair.features, ARMS, context))
+            estimates = pair.explicit.estimate(IDS, products(pair.features, ARMS, context))
             for mine in (
                 pair.agent.estimate(IDS, ARMS, context=context),
                 pair.agent.estimate(catalogue, context=context),
             ):
-                assert mine.arms == theirs.arms
-                assert mine.values == pytest.approx(theirs.values, abs=1e-8)
-                assert mine.errors == pytest.approx(theirs.errors, rel=1e-5)
+                assert mine.arms == estimates.arms
+                assert mine.values == pytest.approx(estimates.values, abs=1e-8)
+                assert mine.errors == pytest.approx(estimates.errors, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["Thompson", "Thompson front"])
@@ -207,8 +207,8 @@ def test_constraints_and_several_arms() -> None:
     context = np.array([0.3, -0.2])
     given = products(pair.features, ARMS, context)
     mine = pair.agent.decide_top(IDS, ARMS, context=context, top=3, id="top")
-    theirs = pair.explicit.decide_top(IDS, given, top=3, id="top")
-    assert [one.arm for one in mine] == [one.arm for one in theirs]
+    decisions = pair.explicit.decide_top(IDS, given, top=3, id="top")
+    assert [one.arm for one in mine] == [their.arm for their in decisions]
     bounds = {"a": float(np.median((truth(12) @ seen(given).T)[0]))}
     eligible = [True, True, False, True, True, True]
     one, other = pair.decide(context, at_least=bounds, eligible=eligible, weights=[1, 1, 1])
@@ -223,11 +223,11 @@ def test_a_catalogue_is_the_same_as_a_list(name: str, eligible: list[bool] | Non
     shop = mogro.Catalogue(A)
     shop.add(IDS, ARMS)
     for n, context in enumerate(contexts("any")):
-        one = pair.agent.decide(shop, context=context, id=str(n), eligible=eligible)
+        decision = pair.agent.decide(shop, context=context, id=str(n), eligible=eligible)
         given = products(BOTH, ARMS, context)
         other = pair.explicit.decide(IDS, given, id=str(n), eligible=eligible)
-        assert (one.arm, one.exploring) == (other.arm, other.exploring)
-        pair.reward(one.arm, one.id, context)
+        assert (decision.arm, decision.exploring) == (other.arm, other.exploring)
+        pair.reward(decision.arm, decision.id, context)
 
 
 def test_no_product_is_built_for_many_arms() -> None:
@@ -259,11 +259,11 @@ def test_beliefs_about_arms_are_those_about_their_products(
     features = FeatureMap(**left_out)
     policy = mogro.MOGRO(features.size, 2)
     for n, before in enumerate(told):
-        policy.update(features.in_context(before).products(ARMS[n % K]), [1.0, float(n)])
+        policy.update(features.in_context(before).learner_features(ARMS[n % K]), [1.0, float(n)])
     known, view = policy.beliefs(), features.in_context(context)
-    wide, arms = seen(products(features, ARMS, np.array(context))), view(ARMS)
+    wide, arms = seen(products(features, ARMS, np.array(context))), view.policy_features(ARMS)
     inside = view.project(known, lambda: arms)
-    assert view.products(ARMS) == pytest.approx(wide)
+    assert view.learner_features(ARMS) == pytest.approx(wide)
     assert arms @ view.columns.T == pytest.approx(wide, abs=1e-12)
     assert np.vecdot(arms, arms) == pytest.approx(np.vecdot(wide, wide))
     assert inside.estimates(arms) == pytest.approx(known.estimates(wide), abs=1e-5)
@@ -370,9 +370,9 @@ def test_threads_in_contexts_leave_least_squares() -> None:
         rng = np.random.default_rng(number)
         for n in range(40):
             context, values = rng.standard_normal(C), rng.standard_normal(3)
-            made = agent.decide(IDS, ARMS, context=context, id=f"{number} {n}")
-            x = seen(products(BOTH, ARMS[[IDS.index(made.arm)]], context))[0]
-            agent.reward(made.id, dict(zip(NAMES, values.tolist(), strict=True)))
+            decision = agent.decide(IDS, ARMS, context=context, id=f"{number} {n}")
+            x = seen(products(BOTH, ARMS[[IDS.index(decision.arm)]], context))[0]
+            agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
             rows.append((x, values))
 
     together(*(partial(work, number) for number in range(4)))

@@ -213,11 +213,11 @@ def test_an_agent_takes_records(tmp_path: Path) -> None:
     rows = list(offered.values())
     for n in range(40):
         user = {"age": 20 + n, "country": ["DE", "FR", None][n % 3]}
-        one = agent.decide(offered, context=user)
-        assert one == plain.decide(list(offered), articles(rows), context=users(user))
+        decision = agent.decide(offered, context=user)
+        assert decision == plain.decide(list(offered), articles(rows), context=users(user))
         values = {"click": float(n % 2), "time": float(n % 5)}
         for each in (agent, plain):
-            each.reward(one.id, values)
+            each.reward(decision.id, values)
     agent.save(tmp_path / "agent")
     again = mogro.Agent.load(tmp_path / "agent")
     assert again.decide(list(offered), rows, context=user) == agent.decide(offered, context=user)

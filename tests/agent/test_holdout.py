@@ -197,6 +197,6 @@ def test_intervals_of_the_lift_cover(kind: str) -> None:
             truth = 0.5 * (0.01 if kind == "rare" else 0.2)
             rewards = (rng.random(len(held)) < taste * np.where(held, 0.5, 1.0)).astype(float)
         subjects = np.repeat(np.arange(600), count)
-        found = measure_lift("click", rewards, held, subjects).difference
-        hits += found.low <= truth <= found.high
+        difference = measure_lift("click", rewards, held, subjects).difference
+        hits += difference.low <= truth <= difference.high
     assert 0.92 <= hits / 400 <= 0.985

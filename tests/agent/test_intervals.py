@@ -101,8 +101,8 @@ def test_intervals_of_least_squares_are_those_of_the_textbook() -> None:
     error = np.sqrt(squares[0] / 4 * (arm @ np.linalg.inv(design.T @ design) @ arm))
     half = stdtrit(4, 0.975) * error
     expected = [arm @ theta - half, arm @ theta + half]
-    found = agent.estimate({"arm": arm[1:].tolist()}).intervals[0, 0]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    result = agent.estimate({"arm": arm[1:].tolist()}).intervals[0, 0]
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def test_before_the_first_reward_nothing_is_known() -> None:

@@ -247,13 +247,13 @@ def test_counters_log_and_report_agree() -> None:
     for arrival, id, values in sorted(mail, key=lambda each: each[0]):
         agent.reward(id, values, now=arrival)
     counted, held = agent.counters, HeldDecisions(agent.freeze())
-    shown = sum((Counter(held.status(m)) for m in range(3)), Counter[str]())
+    shown = sum((Counter(held.status_counts(m)) for m in range(3)), Counter[str]())
     assert min(counted["late"], counted["corrected"], counted["unmet"], counted["missing"]) > 5
     for name in ("learned", "defaulted", "missing", "unmet", "withdrawn", "late"):
         assert counted[name] == shown[name], name
     assert counted["pending"] == sum(record.pending for record in agent.decisions())
     for m, name in enumerate(("click", "dwell", "stars")):
-        learned = held.status(m)["learned"] + held.status(m)["defaulted"]
+        learned = held.status_counts(m)["learned"] + held.status_counts(m)["defaulted"]
         assert agent.observations[name] == pytest.approx(learned)
         assert len(agent.log()[f"reward_{name}"].drop_null()) == learned
 

@@ -121,10 +121,10 @@ def test_it_knows_what_it_would_had_it_always_been_so(name: str, tmp_path: Path)
     options = {**FIRST, **{k: v for k, v in changes.items() if k != "objectives"}}
     fresh = mogro.Agent(changes.get("objectives", OBJECTIVES), **options)  # type: ignore[arg-type]
     live(agent, 0, 50)
-    done = agent.reconfigure(**changes)
-    assert set(changes) <= set(done.changes) | {"epsilon"}
-    assert done.relearned == 30
-    assert done.unsure == 0
+    reconfiguration = agent.reconfigure(**changes)
+    assert set(changes) <= set(reconfiguration.changes) | {"epsilon"}
+    assert reconfiguration.relearned == 30
+    assert reconfiguration.unsure == 0
     live(fresh, 0, 50)
     assert_same(agent, fresh)
     live(agent, 50, 30)
@@ -172,12 +172,12 @@ def test_what_is_left_of_forgotten_decisions_is_mapped(half_life: mogro.HalfLife
     )
     for each in (*agents, fresh):
         live(each, 0, 50)
-    done = agents[0].reconfigure(arms=narrow)
-    assert done == Reconfiguration(("arms", "policy"), 7, 0)
+    reconfiguration = agents[0].reconfigure(arms=narrow)
+    assert reconfiguration == Reconfiguration(("arms", "policy"), 7, 0)
     assert_known(agents[0], fresh)
     wide = mogro.Encoder(price=PRICE, topic=WIDER)
-    done = agents[1].reconfigure(arms=wide)
-    assert done.unsure == agents[1].counters["forgotten"]
+    reconfiguration = agents[1].reconfigure(arms=wide)
+    assert reconfiguration.unsure == agents[1].counters["forgotten"]
     live(agents[1], 50, 5)
 
 
@@ -203,23 +203,27 @@ def test_numbers_come_and_go(seed: int) -> None:
             each.reward(str(n), {"click": float(n % 3)}, now=1.0)
     agent.expire(30.0)
     fresh.expire(30.0)
-    done = agent.reconfigure(arms=sizes[1][0], context=sizes[1][1], interactions=both[1])
-    assert done.unsure == (12 if np.less(sizes[0], sizes[1]).any() else 0)
+    reconfiguration = agent.reconfigure(arms=sizes[1][0], context=sizes[1][1], interactions=both[1])
+    assert reconfiguration.unsure == (12 if np.less(sizes[0], sizes[1]).any() else 0)
     assert_known(agent, fresh)
 
 
 def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     made = {"epsilon": 0.3, "snapshot_every": 25}
-    one = mogro.Agent.open(path, OBJECTIVES, **FIRST, **made)  # type: ignore[arg-type]
+    new_agent = mogro.Agent.open(path, OBJECTIVES, **FIRST, **made)  # type: ignore[arg-type]
     two = mogro.Agent.open(path)
     wide = mogro.Encoder(price=PRICE, topic=WIDER)
     propensities = {}
     for n in range(20):
-        propensities[str(n)] = one.decide(stories(n), context=user(n), id=str(n), now=n).propensity
-    one.reward("3", {"click": 1.0, "read": 60.0}, now=20.0)
-    before = one.decision("7").decision
-    one.reconfigure(arms=wide, objectives=[*OBJECTIVES, mogro.Objective("share")], epsilon=0.1)
+        propensities[str(n)] = new_agent.decide(
+            stories(n), context=user(n), id=str(n), now=n
+        ).propensity
+    new_agent.reward("3", {"click": 1.0, "read": 60.0}, now=20.0)
+    before = new_agent.decision("7").decision
+    new_agent.reconfigure(
+        arms=wide, objectives=[*OBJECTIVES, mogro.Objective("share")], epsilon=0.1
+    )
     two.reconfigure(context=None)
     # In flight: rewards come to decisions of the first version, from whoever.
     two.reward("4", {"click": 1.0, "read": 30.0}, now=21.0)
@@ -228,7 +232,7 @@ def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
         propensities[str(n)] = decision.propensity
         assert len(decision.event.features) == 5
     two.expire(60.0)
-    rows = {row["id"]: row for row in one.log().to_pylist()}
+    rows = {row["id"]: row for row in new_agent.log().to_pylist()}
     assert {id: row["propensity"] for id, row in rows.items()} == propensities
     assert [rows[id]["version"] for id in ("7", "25")] == [0, 2]
     for n in (7, 25):
@@ -236,13 +240,13 @@ def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
         assert rows[str(n)]["offered_features"] == encoded.ravel().tolist()
         assert rows[str(n)]["context"] is None
         assert rows[str(n)]["features"] == [1.0, *wide(stories(n)[rows[str(n)]["arm"]])]
-    after = one.decision("7").decision
+    after = new_agent.decision("7").decision
     assert after == before
     assert after.propensity == before.propensity
-    assert str(one.explain(after)) == str(one.explain(before))
-    versions = json.loads(one.log().schema.metadata[b"mogro"])["versions"]
-    assert [each["context"] is None for each in versions] == [False, False, True]
-    for agent, name in ((one, "one"), (two, "two")):
+    assert str(new_agent.explain(after)) == str(new_agent.explain(before))
+    versions = json.loads(new_agent.log().schema.metadata[b"mogro"])["versions"]
+    assert [version["context"] is None for version in versions] == [False, False, True]
+    for agent, name in ((new_agent, "one"), (two, "two")):
         agent.save(tmp_path / name)
         agent.close()
     # Old code, of whatever version, gets the present configuration.
@@ -253,7 +257,7 @@ def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
         named = OBJECTIVES if options["context"] else [*OBJECTIVES, mogro.Objective("share")]
         with mogro.Agent.open(path, named, **options) as again:  # type: ignore[arg-type]
             again.save(tmp_path / "three")
-            assert [each.name for each in again.objectives] == ["click", "read", "share"]
+            assert [objective.name for objective in again.objectives] == ["click", "read", "share"]
     saved = {(tmp_path / name).read_bytes() for name in ("one", "two", "three")}
     assert len(saved) == 1
 
@@ -309,8 +313,8 @@ def test_a_policy_of_another_number_of_features() -> None:
     live(agent, 0, 10)
     agent.reconfigure(context=None)
     assert agent.decide(stories(3), now=10.0).arm in stories(3)
-    done = agent.reconfigure(policy=mogro.MOGRO)
-    assert done.changes == ("policy",)
+    reconfiguration = agent.reconfigure(policy=mogro.MOGRO)
+    assert reconfiguration.changes == ("policy",)
     assert agent.decide(stories(4), now=11.0).arm in stories(4)
 
 

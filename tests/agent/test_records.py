@@ -11,7 +11,7 @@ from tests.agent.replaying import replayed
 
 import mogro
 from mogro.agent.events import Decided, Event, Offered
-from mogro.agent.features.encoder import as_record, record_text
+from mogro.agent.features.encoder import parse_record, record_text
 
 ARMS = mogro.Encoder(
     price=mogro.Number(10.0, 5.0),
@@ -42,7 +42,7 @@ def live(agent: mogro.Agent, start: int = 0, rounds: int = 12) -> None:
 
 @pytest.mark.parametrize("record", STORIES.values())
 def test_a_record_encodes_to_the_same_bits_from_its_text(record: dict[str, Any]) -> None:
-    plain = as_record(record_text(record))
+    plain = parse_record(record_text(record))
     assert plain is not None
     assert record_text(plain) == record_text(record)
     assert ARMS(plain).tobytes() == ARMS(record).tobytes()
@@ -50,10 +50,13 @@ def test_a_record_encodes_to_the_same_bits_from_its_text(record: dict[str, Any])
 
 def test_other_encoders_read_what_they_know() -> None:
     fewer = mogro.Encoder(topic=mogro.Category("war", "news"))
-    assert fewer.encode_again([{"price": 3.0, "topic": "war"}, {}]).tolist() == [[1, 0], [0, 0]]
-    assert list(ARMS.unknown(STORIES["b"])) == [("topic", "war")]
-    assert list(ARMS.unknown(STORIES["c"])) == [("tags", "old")]
-    assert list(ARMS.unknown(STORIES["a"])) == list(ARMS.unknown({})) == []
+    assert fewer.encode_known_columns([{"price": 3.0, "topic": "war"}, {}]).tolist() == [
+        [1, 0],
+        [0, 0],
+    ]
+    assert list(ARMS.unknown_values(STORIES["b"])) == [("topic", "war")]
+    assert list(ARMS.unknown_values(STORIES["c"])) == [("tags", "old")]
+    assert list(ARMS.unknown_values(STORIES["a"])) == list(ARMS.unknown_values({})) == []
 
 
 def test_decisions_keep_them_and_replay_gives_the_same_bits(tmp_path: Path) -> None:
@@ -63,7 +66,7 @@ def test_decisions_keep_them_and_replay_gives_the_same_bits(tmp_path: Path) -> N
     made = [event for event in events if isinstance(event, Decided)]
     for n, event in enumerate(made):
         assert event.context == user(n)
-        assert event.record == as_record(record_text(STORIES[event.arm]))
+        assert event.record == parse_record(record_text(STORIES[event.arm]))
     agent.save(tmp_path / "one")
     replayed(mogro.Agent(SALES, arms=ARMS, context=USERS, seed=0), events, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -82,18 +85,18 @@ def test_a_journal_has_records_in_place_of_features(tmp_path: Path) -> None:
         assert len(offers) == 1
         assert offers[0].features is None
         assert offers[0].records is not None
-        assert [record_text(each) for each in offers[0].records] == [
-            record_text(each) for each in STORIES.values()
+        assert [record_text(record) for record in offers[0].records] == [
+            record_text(value) for value in STORIES.values()
         ]
         changed = STORIES | {
             "b": STORIES["b"] | {"topic": "peace"}
         }  # unknown, too: alike in numbers
-        made = agent.decide(changed, context=user(0))
+        decision = agent.decide(changed, context=user(0))
         assert len([1 for _, event in agent.events() if isinstance(event, Offered)]) == 2
         log = agent.log().to_pylist()
-        assert agent.decision(made.id).decision.propensity == made.propensity
-        assert log[-1]["propensity"] == made.propensity
-        assert log[-1]["offered_records"] == [record_text(each) for each in changed.values()]
+        assert agent.decision(decision.id).decision.propensity == decision.propensity
+        assert log[-1]["propensity"] == decision.propensity
+        assert log[-1]["offered_records"] == [record_text(value) for value in changed.values()]
         assert log[-1]["offered_features"] == ARMS(list(changed.values())).ravel().tolist()
         assert log[-1]["context"] == USERS(user(0)).tolist()
         agent.save(tmp_path / "one")
@@ -104,8 +107,8 @@ def test_a_journal_has_records_in_place_of_features(tmp_path: Path) -> None:
 
 def test_numbers_beside_an_encoder_are_no_records(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", SALES, arms=ARMS, context=USERS, seed=0) as agent:
-        made = agent.decide(["x"], ARMS([STORIES["a"]]), context=USERS(user(1)))
-        assert made.event.record is made.event.context is None
+        decision = agent.decide(["x"], ARMS([STORIES["a"]]), context=USERS(user(1)))
+        assert decision.event.record is decision.event.context is None
         row = agent.log().to_pylist()[0]
     assert row["record"] is row["context_record"] is row["offered_records"] is None
     assert row["context"] == USERS(user(1)).tolist()

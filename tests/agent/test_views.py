@@ -47,13 +47,13 @@ def test_probabilities_know_who_is_eligible_and_clears() -> None:
 
 def test_estimates_have_standard_errors() -> None:
     agent = lived(400)
-    found = agent.estimate(ARMS)
-    assert found.arms == tuple(ARMS)
-    assert found.objectives == ("a", "b")
+    estimates = agent.estimate(ARMS)
+    assert estimates.arms == tuple(ARMS)
+    assert estimates.objectives == ("a", "b")
     truth = np.array([[2 * x + y, 5 + 30 * y] for x, y in ARMS.values()])
-    assert (np.abs(found.values - truth) < 5 * found.errors).all()
-    assert (found.errors[0] < [0.1, 0.4]).all()  # the arm that was chosen most
-    assert "z" in str(found)
+    assert (np.abs(estimates.values - truth) < 5 * estimates.errors).all()
+    assert (estimates.errors[0] < [0.1, 0.4]).all()  # the arm that was chosen most
+    assert "z" in str(estimates)
 
 
 def test_errors_are_those_of_least_squares() -> None:
@@ -66,9 +66,9 @@ def test_errors_are_those_of_least_squares() -> None:
     theta, (squares,), *_ = np.linalg.lstsq(seen, values, rcond=None)
     at = np.array([1.0, 0.3, -0.7])
     spread = math.sqrt(at @ np.linalg.inv(seen.T @ seen) @ at * squares / 9)
-    found = agent.estimate({"arm": at[1:]})
-    assert found.values[0, 0] == pytest.approx(at @ theta)
-    assert found.errors[0, 0] == pytest.approx(spread)
+    estimates = agent.estimate({"arm": at[1:]})
+    assert estimates.values[0, 0] == pytest.approx(at @ theta)
+    assert estimates.errors[0, 0] == pytest.approx(spread)
 
 
 def test_what_was_never_seen_is_uncertain() -> None:
@@ -101,9 +101,9 @@ def test_decisions_and_what_became_of_them() -> None:
     assert record.status == {"click": "learned", "sale": "defaulted", "stars": "learned"}
     assert not record.pending
     assert agent.decision("1").status["stars"] == "missing"
-    assert [one.decision.id for one in agent.decisions()] == ["0", "1", "2"]
-    assert [one.decision.id for one in agent.decisions(pending=True)] == ["1", "2"]
-    assert [one.decision.id for one in agent.decisions(pending=False)] == ["0"]
+    assert [record.decision.id for record in agent.decisions()] == ["0", "1", "2"]
+    assert [record.decision.id for record in agent.decisions(pending=True)] == ["1", "2"]
+    assert [record.decision.id for record in agent.decisions(pending=False)] == ["0"]
     with pytest.raises(mogro.errors.UnknownDecision):
         agent.decision("nobody")
 

@@ -23,7 +23,7 @@ def test_products_are_those_of_an_agent() -> None:
     one = world(rng)
     context = one.context(rng=rng, batch=(4,))
     both = FeatureMap(2, one.context_dim)
-    expected = [both.in_context(c).products(one.arm_features) for c in context]
+    expected = [both.in_context(c).learner_features(one.arm_features) for c in context]
     assert np.array_equal(one.products(context), np.array(expected))
     assert one.dim == both.size
 

@@ -46,20 +46,20 @@ def test_an_agent_its_log_and_its_files_say_the_same(
     agent: Agent, log: pa.Table, tmp_path: Path
 ) -> None:
     weights = {"click": 1, "subscribe": 9}
-    found = mogro.evaluate(agent, weights)
-    assert found.rows == 300  # windows of the last twenty are open
-    low, high = found.interval(0.9999).T
+    result = mogro.evaluate(agent, weights)
+    assert result.rows == 300  # windows of the last twenty are open
+    low, high = result.interval(0.9999).T
     assert ((low < RATES["essay"]) & (RATES["essay"] < high)).all()
     agent.export(tmp_path)
     for other in (log, tmp_path):
-        np.testing.assert_array_equal(mogro.evaluate(other, weights).value, found.value)
+        np.testing.assert_array_equal(mogro.evaluate(other, weights).value, result.value)
 
 
 @pytest.mark.slow
 def test_an_agent_is_judged_in_sample_by_its_own_log(agent: Agent, log: pa.Table) -> None:
-    found = mogro.evaluate(log, agent)
-    assert str(found).splitlines()[0].startswith("JUDGED IN-SAMPLE")
-    assert found.rows == 300
+    result = mogro.evaluate(log, agent)
+    assert str(result).splitlines()[0].startswith("JUDGED IN-SAMPLE")
+    assert result.rows == 300
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_another_agent_is_not(log: pa.Table) -> None:
     rng = np.random.default_rng(1)
     for number in range(1000, 1060):
         visit(other, number, rng)
-    found = mogro.evaluate(log, other)
-    assert "IN-SAMPLE" not in str(found)
-    low, high = found.interval(0.9999).T
+    result = mogro.evaluate(log, other)
+    assert "IN-SAMPLE" not in str(result)
+    low, high = result.interval(0.9999).T
     told = other.probabilities(STORIES, now=2000.0)
     truth = told.values @ np.array([RATES[arm] for arm in told.arms])
     assert ((low < truth) & (truth < high)).all()
@@ -117,11 +117,14 @@ def test_rows_from_before_an_objective_was_added_are_left_out(tmp_path: Path) ->
             decision = agent.decide(STORIES)
             named = dict(zip(("click", "subscribe"), RATES[decision.arm], strict=True))
             noisy = {name: rate + 0.1 * rng.standard_normal() for name, rate in named.items()}
-            agent.reward(decision.id, {one.name: noisy[one.name] for one in agent.objectives})
+            agent.reward(
+                decision.id,
+                {objective.name: noisy[objective.name] for objective in agent.objectives},
+            )
         log = agent.log()
     for policy in ({"click": 1}, {"subscribe": 1}, np.full((60, 3), 1 / 3)):
         given = policy[20:] if isinstance(policy, np.ndarray) else policy
-        found, later = mogro.evaluate(log, policy), mogro.evaluate(log.slice(20), given)
-        np.testing.assert_array_equal(found.value, later.value)
-        assert "20 rows are left out, from before an objective was added" in found.notes
+        result, later = mogro.evaluate(log, policy), mogro.evaluate(log.slice(20), given)
+        np.testing.assert_array_equal(result.value, later.value)
+        assert "20 rows are left out, from before an objective was added" in result.notes
     assert mogro.what_if(log, 2).evaluations[0].rows == 40

@@ -57,12 +57,12 @@ def test_some_objectives_keep_their_rows(path: Path) -> None:
 
 
 def test_as_it_was(path: Path) -> None:
-    found = what_if(path, 2, objectives=["click"])
+    result = what_if(path, 2, objectives=["click"])
     with Agent.open(path) as agent:
         clicks = agent.log()["reward_click"].to_numpy()[:390]
-    assert found.logged.value == pytest.approx(clicks.mean())
-    assert found.logged.error == pytest.approx(clicks.std(ddof=1) / np.sqrt(390))
-    assert "as it was" in str(found)
+    assert result.logged.value == pytest.approx(clicks.mean())
+    assert result.logged.error == pytest.approx(clicks.std(ddof=1) / np.sqrt(390))
+    assert "as it was" in str(result)
 
 
 @pytest.mark.slow
@@ -70,14 +70,14 @@ def test_intervals_of_the_model_cover() -> None:
     """60 logs, five trade-offs, two objectives: the standard error is about 1.5 %."""
     world, held = News(), []
     for log in world.quick_logs(60, 0, rows=200):
-        found, truth = what_if(log, TRADE_OFFS), world.beside(log)
-        assert found.model is not None
-        bounds = found.model[1]
+        result, truth = what_if(log, TRADE_OFFS), world.beside(log)
+        assert result.model is not None
+        bounds = result.model[1]
         held.append((bounds[..., 0] <= truth) & (truth <= bounds[..., 1]))
         assert bounds.min() >= 0
     assert 0.9 <= np.mean(held) <= 0.99
-    assert "by the model" in str(found)
-    assert "would tell" in str(found) or found.distinguishable()[0, -1]
+    assert "by the model" in str(result)
+    assert "would tell" in str(result) or result.distinguishable()[0, -1]
 
 
 def test_the_model_knows_contexts(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_the_model_knows_contexts(tmp_path: Path) -> None:
             decision = agent.decide(STORIES, context=[side])
             sale = float((decision.arm == "news") == bool(side)) + 0.1 * rng.standard_normal()
             agent.reward(decision.id, {"sale": sale})
-        found = what_if(agent, 1)
-    assert found.model is not None
-    assert found.model[0].item() == pytest.approx(found.value.item(), abs=0.1)
+        result = what_if(agent, 1)
+    assert result.model is not None
+    assert result.model[0].item() == pytest.approx(result.value.item(), abs=0.1)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4])

@@ -53,12 +53,12 @@ def test_intervals_of_weights_on_logs_of_learning_agents(predictions: bool) -> N
     world = small_world() if predictions else other_direction(small_world())
     held, together, apart = [], [], []
     for run in world.runs(RUNS, 700, np.random.default_rng(5), uniform=0.5):
-        found = mogro.evaluate(run.table, WEIGHTS, predictions=predictions)
+        result = mogro.evaluate(run.table, WEIGHTS, predictions=predictions)
         truth = world.value(run, list(WEIGHTS.values()))
-        low, high = found.interval().T
+        low, high = result.interval().T
         held.append((low <= truth) & (truth <= high))
-        together.append(found.region().contains(truth))
-        apart.append((found.value - truth) / found.error)
+        together.append(result.region().contains(truth))
+        apart.append((result.value - truth) / result.error)
     assert np.mean(held, axis=0).min() >= LEAST
     assert np.mean(together) >= LEAST
     assert (abs(np.mean(apart, axis=0)) < 4 / np.sqrt(RUNS)).all()
@@ -69,8 +69,8 @@ def test_ips_is_unbiased() -> None:
     world = small_world()
     apart = []
     for run in world.steady_runs(RUNS, 300, np.random.default_rng(4), uniform=0.3):
-        found = mogro.evaluate(run.table, WEIGHTS, predictions=False, self_normalised=False)
-        apart.append(found.value - world.value(run, list(WEIGHTS.values())))
+        result = mogro.evaluate(run.table, WEIGHTS, predictions=False, self_normalised=False)
+        apart.append(result.value - world.value(run, list(WEIGHTS.values())))
     error = np.std(apart, axis=0) / np.sqrt(RUNS)
     assert (abs(np.mean(apart, axis=0)) < 4 * error).all()
 
@@ -99,23 +99,25 @@ def test_weights_are_a_scalarisation_that_is_fixed(seed: int, share: float) -> N
 
 def test_by_hand() -> None:
     table = tiny()
-    found = mogro.evaluate(table, {"click": 1}, predictions=False, self_normalised=False)
+    result = mogro.evaluate(table, {"click": 1}, predictions=False, self_normalised=False)
     # Best for clicks: a, a, c, and in the last row both alike.
     np.testing.assert_allclose(
-        found.value, np.array([1 / 0.5, 0.0]) / 4 + np.array([1, 1]) / 0.5 / 4 + [0, 0.5 * 4 / 3]
+        result.value, np.array([1 / 0.5, 0.0]) / 4 + np.array([1, 1]) / 0.5 / 4 + [0, 0.5 * 4 / 3]
     )
-    assert found.names == ("click", "dwell")
-    assert "dwell" in str(found)
+    assert result.names == ("click", "dwell")
+    assert "dwell" in str(result)
 
 
 def test_directions_and_units_change_what_is_best() -> None:
     objectives = (Objective("click"), Objective("dwell", direction="min", unit=0.1))
-    found = mogro.evaluate(tiny(objectives=objectives), {"click": 1, "dwell": 1}, predictions=False)
+    result = mogro.evaluate(
+        tiny(objectives=objectives), {"click": 1, "dwell": 1}, predictions=False
+    )
     wanted = np.array([1.0, 0.0, 1.0, 0.5])  # dwell is bad, and ten times as important
     other = offpolicy.snips(
         [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [0.0, 4.0]], [0.5, 0.25, 0.5, 0.75], wanted
     )
-    np.testing.assert_allclose(found.value, other.value)
+    np.testing.assert_allclose(result.value, other.value)
 
 
 def test_doubly_robust_goes_by_what_was_believed() -> None:
@@ -130,9 +132,9 @@ def test_doubly_robust_goes_by_what_was_believed() -> None:
         self_normalised=True,
     )
     for policy in ({"click": 2}, wanted, mogro.FixedWeights([1.0, 0.0])):
-        found = mogro.evaluate(table, policy)
-        np.testing.assert_allclose(found.value, other.value)
-        np.testing.assert_allclose(found.covariance, other.covariance)
+        result = mogro.evaluate(table, policy)
+        np.testing.assert_allclose(result.value, other.value)
+        np.testing.assert_allclose(result.covariance, other.covariance)
 
 
 def test_a_policy_without_beliefs_selects_by_those_of_the_log() -> None:
@@ -155,9 +157,11 @@ def test_a_policy_with_beliefs_goes_by_them() -> None:
     policy.learn(
         np.eye(2).repeat(50, axis=0), np.array([[0.0, 1.0], [1.0, 0.0]]).repeat(50, axis=0)
     )
-    found = mogro.evaluate(tiny(), policy, predictions=False)
+    result = mogro.evaluate(tiny(), policy, predictions=False)
     second = np.array([0.0, 1.0, 1.0, 0.0])  # the arm with the second feature, always
-    np.testing.assert_allclose(found.value, mogro.evaluate(tiny(), second, predictions=False).value)
+    np.testing.assert_allclose(
+        result.value, mogro.evaluate(tiny(), second, predictions=False).value
+    )
     learned = mogro.MOGRO(dim=3, objectives=2)
     learned.learn(np.eye(3), np.ones((3, 2)))
     with pytest.raises(ValueError, match="dim=2"):
@@ -167,10 +171,10 @@ def test_a_policy_with_beliefs_goes_by_them() -> None:
 def test_without_support_it_says_so_first() -> None:
     table = one_sided_table()
     for predictions in (True, False):
-        found = mogro.evaluate(table, {"subscribe": 1}, predictions=predictions)
-        assert str(found).startswith("NO SUPPORT: 100%")
-        assert np.isnan(found.value).all()
-        assert np.isnan(found.interval()).all()
+        result = mogro.evaluate(table, {"subscribe": 1}, predictions=predictions)
+        assert str(result).startswith("NO SUPPORT: 100%")
+        assert np.isnan(result.value).all()
+        assert np.isnan(result.interval()).all()
 
 
 def test_chunks_of_parquet_are_the_whole(run: pa.Table, tmp_path: Path) -> None:
@@ -201,8 +205,8 @@ def test_missing_rewards_are_stood_for_by_others_of_their_arm() -> None:
         features=np.tile(np.eye(2), (n, 1, 1)),
     )
     for predictions in (True, False):
-        found = mogro.evaluate(table, np.full((n, 2), 0.5), predictions=predictions)
-        low, high = found.interval(0.999).T
+        result = mogro.evaluate(table, np.full((n, 2), 0.5), predictions=predictions)
+        low, high = result.interval(0.999).T
         truth = np.array([1.5, 6.0])  # a mean over what came would be 5.6
         assert ((low <= truth) & (truth <= high)).all()
         assert high[1] < 6.3
@@ -213,16 +217,16 @@ def test_open_windows_do_not_count() -> None:
     status = {"dwell": ["learned", "pending", "learned", "learned"]}
     rewards = np.array([[1.0, 3.0], [0.0, np.nan], [1.0, 9.0], [0.0, 9.0]])
     table = tiny(objectives=objectives, status=status, rewards=rewards)
-    found = mogro.evaluate(table, np.full(4, 0.5))
-    np.testing.assert_allclose(found.value, [1.0, 3.0])
-    assert "3 rows are left out, because their windows may be open" in str(found)
+    result = mogro.evaluate(table, np.full(4, 0.5))
+    np.testing.assert_allclose(result.value, [1.0, 3.0])
+    assert "3 rows are left out, because their windows may be open" in str(result)
 
 
 def test_rows_without_a_propensity_are_left_out() -> None:
     table = tiny(propensities=np.array([0.5, np.nan, 0.5, 0.75]))
-    found = mogro.evaluate(table, np.full(4, 0.5), self_normalised=False)
-    np.testing.assert_allclose(found.value, np.array([2, 1 + 8 / 3]) / 3)
-    assert "1 rows without a propensity" in str(found)
+    result = mogro.evaluate(table, np.full(4, 0.5), self_normalised=False)
+    np.testing.assert_allclose(result.value, np.array([2, 1 + 8 / 3]) / 3)
+    assert "1 rows without a propensity" in str(result)
 
 
 def test_errors_of_propensities_count() -> None:

@@ -33,16 +33,16 @@ def test_the_shortcut_logs_what_agents_log() -> None:
     about = [json.loads(log.schema.metadata[b"mogro"])["objectives"] for log in (quick, agent)]
     assert about[0] == about[1]
     for log in (quick, agent):
-        found = mogro.what_if(log, TRADE_OFFS)
-        assert found.evaluations[0].rows == 300
-        assert [one.names for one in found.evaluations] == [NAMES] * 5
+        result = mogro.what_if(log, TRADE_OFFS)
+        assert result.evaluations[0].rows == 300
+        assert [evaluation.names for evaluation in result.evaluations] == [NAMES] * 5
         # The mean weight is 1 up to chance: propensities are those of the choices.
-        for one in found.evaluations:
-            assert abs(one.mean_weight - 1) < 5 * one.mean_weight_error + 0.05
+        for evaluation in result.evaluations:
+            assert abs(evaluation.mean_weight - 1) < 5 * evaluation.mean_weight_error + 0.05
     own, *others = (log["propensity"].to_numpy() for log in (agent, *several))
     assert own.min() >= UNIFORM / 10 - 1e-12
     for figure in (np.mean, np.median, np.std):
-        usual = np.array([figure(one) for one in others])
+        usual = np.array([figure(other) for other in others])
         assert abs(figure(own) - usual.mean()) < 5 * usual.std()
 
 

@@ -61,7 +61,7 @@ def make_table(
 
 def _lists(values: list[np.ndarray] | np.ndarray) -> Any:
     """Return a column with the numbers of every row, one after the other."""
-    flat = [np.ravel(each) for each in values]
+    flat = [np.ravel(value) for value in values]
     ends = np.cumsum([0, *(len(each) for each in flat)], dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.concatenate(flat, dtype=float)))
 

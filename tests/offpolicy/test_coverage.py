@@ -47,9 +47,9 @@ def test_ips_is_unbiased_on_logs_of_learning_agents() -> None:
     world = replace(learning_worlds()[1], rows=1500)
     values, errors = [], []
     for log in world.learning_logs(RUNS, np.random.default_rng(3), uniform=0.2):
-        found = offpolicy.ips(log.rewards, log.logged, log.target)
-        values.append(found.value)
-        errors.append(found.error)
+        result = offpolicy.ips(log.rewards, log.logged, log.target)
+        values.append(result.value)
+        errors.append(result.error)
     mean, spread = np.mean(values, axis=0), np.std(values, axis=0)
     assert (abs(mean - world.value) < 4 * spread / np.sqrt(RUNS)).all()
     np.testing.assert_allclose(np.mean(errors, axis=0), spread, rtol=0.2)
@@ -62,7 +62,7 @@ def test_a_few_large_weights() -> None:
     held = []
     for _ in range(2 * RUNS):
         rewards = rng.standard_normal((len(weights), 1))
-        found = offpolicy.snips(rewards, np.full(len(weights), 0.01), weights / 100)
-        low, high = found.interval()[0]
+        result = offpolicy.snips(rewards, np.full(len(weights), 0.01), weights / 100)
+        low, high = result.interval()[0]
         held.append(low <= 0 <= high)
     assert np.mean(held) > 0.89  # with as many degrees of freedom as the effective size 0.84

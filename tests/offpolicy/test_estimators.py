@@ -62,10 +62,10 @@ def test_predictions_are_those_of_a_fit_to_the_other_folds(varying: bool) -> Non
 def test_covariance_of_ips_is_that_of_a_mean() -> None:
     log = draw(1, 500)
     weighted = log.rewards * (log.target / log.logged)[:, None]
-    found = offpolicy.ips(*log.weighted)
-    assert_close(found.covariance, np.cov(weighted.T) / 500)
+    result = offpolicy.ips(*log.weighted)
+    assert_close(result.covariance, np.cov(weighted.T) / 500)
     cubes = ((weighted - weighted.mean(axis=0)) ** 3).mean(axis=0) / weighted.std(axis=0) ** 3
-    assert_close(found.skewness, cubes / np.sqrt(500))
+    assert_close(result.skewness, cubes / np.sqrt(500))
 
 
 def jackknife(method: object, log: Log) -> np.ndarray:
@@ -91,10 +91,10 @@ def test_the_delta_method_agrees_with_the_jackknife(normalised: bool, missing: b
     def method(*arrays: np.ndarray) -> Evaluation:
         return offpolicy.doubly_robust(*arrays, self_normalised=normalised)
 
-    found = method(*log)
+    result = method(*log)
     expected = jackknife(method, log)
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
-    assert (abs(found.covariance - expected) < 0.1 * scale).all()  # equal to first order
+    assert (abs(result.covariance - expected) < 0.1 * scale).all()  # equal to first order
 
 
 @pytest.mark.parametrize("normalised", [False, True])
@@ -104,16 +104,16 @@ def test_missing_rewards_count_by_their_arm(normalised: bool) -> None:
     observed = rng.random(log.rewards.shape) < 0.9 - 0.2 * log.arms[:, None]
     method = offpolicy.snips if normalised else offpolicy.ips
     holes = np.where(observed, log.rewards, np.nan)
-    found = method(holes, log.logged, log.target, arms=log.arms)
+    result = method(holes, log.logged, log.target, arms=log.arms)
     weights = log.target / log.logged
     for m in range(3):
         expected = oracle.by_arm(
             log.rewards[:, m], weights, log.arms, observed[:, m], self_normalised=normalised
         )
-        assert found.value[m] == pytest.approx(expected, rel=1e-10)
+        assert result.value[m] == pytest.approx(expected, rel=1e-10)
     renumbered = method(holes, log.logged, log.target, arms=10**12 * log.arms)
-    np.testing.assert_array_equal(renumbered.value, found.value)
-    np.testing.assert_array_equal(renumbered.covariance, found.covariance)
+    np.testing.assert_array_equal(renumbered.value, result.value)
+    np.testing.assert_array_equal(renumbered.covariance, result.covariance)
 
 
 def test_missing_by_arm_is_unbiased_where_plain_normalisation_is_not() -> None:
@@ -154,10 +154,10 @@ def test_a_log_of_the_target_itself_is_a_mean() -> None:
     log = draw(4, 100)
     ones = np.full(100, 0.5)
     for method in (offpolicy.ips, offpolicy.snips):
-        found = method(log.rewards, ones, ones)
-        assert_close(found.value, log.rewards.mean(axis=0))
-        assert_close(found.error, log.rewards.std(axis=0, ddof=1) / 10)
-        np.testing.assert_allclose(found.effective_size, 100)
+        result = method(log.rewards, ones, ones)
+        assert_close(result.value, log.rewards.mean(axis=0))
+        assert_close(result.error, log.rewards.std(axis=0, ddof=1) / 10)
+        np.testing.assert_allclose(result.effective_size, 100)
 
 
 def test_large_offsets_cost_no_digits() -> None:

@@ -35,9 +35,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, st
     with running(folder, {"agents": {"shop": AGENT}}) as service:
         with service.connect(key=key) as agent:
             for visit in range(60):
-                made = agent.decide(id=f"{XSS}{visit}")
-                click, price = worth[made.arm]
-                agent.reward(made.id, {"click": click, PRICE: price})
+                decision = agent.decide(id=f"{XSS}{visit}")
+                click, price = worth[decision.arm]
+                agent.reward(decision.id, {"click": click, PRICE: price})
         yield service, key
 
 
@@ -84,7 +84,7 @@ def test_log_in_drag_apply_and_see_decisions_follow(
     assert weights == {"click": 1.0, PRICE: 0.0}
     with service.connect(key=key) as agent:
         arms = [agent.decide(id=f"after {n}") for n in range(20)]
-        assert {each.arm for each in arms if not (each.uniform or each.exploring)} == {"good"}
+        assert {arm.arm for arm in arms if not (arm.uniform or arm.exploring)} == {"good"}
     window.wait(lambda: "click 100 %" in window.text("#now"))
     window.wait(lambda: "weights" in window.text("#changes"))
     window.run(

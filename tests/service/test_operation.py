@@ -40,7 +40,7 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         def fail(*_: Any) -> None:
             raise mogro.errors.JournalUnavailable("shop.db: no space left on the disk")
 
-        journal: Any = hosted.agent._store._journal  # type: ignore[union-attr]
+        journal: Any = hosted.agent._store.journal  # type: ignore[union-attr]
         monkeypatch.setattr(journal, "commit", fail)
         answer = service.post("decide", {"id": "v1"})
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -112,7 +112,7 @@ def test_settings_are_changed_while_it_runs(tmp_path: Path) -> None:
         assert remote.reconfigure({"epsilon": 0.25}).changes == ()
         objectives = [*SHOP["objectives"], {"name": "returns", "direction": "min"}]
         assert "objectives" in remote.reconfigure({"objectives": objectives}).changes
-        assert [each.name for each in remote.objectives] == ["click", "cost", "returns"]
+        assert [objective.name for objective in remote.objectives] == ["click", "cost", "returns"]
         with pytest.raises(ValueError, match="epsilon: expected"):
             remote.reconfigure({"epsilon": 2.0})
         with pytest.raises(ValueError, match="seed"):
@@ -129,13 +129,13 @@ def test_the_log_comes_as_parquet_and_answers_what_if(tmp_path: Path) -> None:
 
     with running(tmp_path) as service, service.connect() as remote:
         for visit in range(30):
-            made = remote.decide(id=f"v{visit}")
-            remote.reward(made.id, {"click": float(made.arm == "news"), "cost": 0.5})
+            decision = remote.decide(id=f"v{visit}")
+            remote.reward(decision.id, {"click": float(decision.arm == "news"), "cost": 0.5})
         table = parquet.read_table(remote.export(tmp_path / "log"))
         assert table.num_rows == 30
         answer = remote.what_if([{"click": 1.0}, {"cost": 1.0}])
         assert answer.rows == 30
-        assert [each.trusted for each in answer.trade_offs] == [False, False]
+        assert [trade_off.trusted for trade_off in answer.trade_offs] == [False, False]
 
 
 def test_the_description_is_whole(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_the_description_is_whole(tmp_path: Path) -> None:
             assert name in described["components"]["schemas"]
         assert "/v1/agents/{agent}/decide" in described["paths"]
         ids = re.findall(r'"operationId": "(\w+)"', text)
-        assert len(ids) == len(set(ids)) == sum(len(each) for each in described["paths"].values())
+        assert len(ids) == len(set(ids)) == sum(len(value) for value in described["paths"].values())
         answer = service.ask("GET", "/nothing")
         assert (answer.status, answer.json["argument"]) == (404, "path")
         assert service.ask("GET", "/v1/agents/shop/decide").status == 405
@@ -165,8 +165,8 @@ def test_names_of_others_are_escaped_on_the_page(tmp_path: Path) -> None:
     with running(tmp_path, {"agents": {"shop": agent}}) as service:
         with service.connect(key=key) as remote:
             for visit in range(12):
-                made = remote.decide(id=f"{XSS}{visit}", subject=f"{XSS}{visit}")
-                remote.reward(made.id, {f"click{XSS}": 1.0, "b": float(visit)})
+                decision = remote.decide(id=f"{XSS}{visit}", subject=f"{XSS}{visit}")
+                remote.reward(decision.id, {f"click{XSS}": 1.0, "b": float(visit)})
             remote.set_weights({f"click{XSS}": 1.0, "b": 1.0})
         browser = log_in(service, key)
         for path in ("/page/shop", "/page/shop/parts"):
@@ -222,8 +222,10 @@ def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
     agent = {"arms": 2, "context": 1, "objectives": [{"name": "a"}, {"name": "b"}]}
     with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
         for visit in range(30):
-            made = remote.decide({"x": [1.0, 0.0], "y": [0.0, 1.0]}, context=[visit / 30])
-            remote.reward(made.id, {"a": float(made.arm == "x"), "b": float(made.arm == "y")})
+            decision = remote.decide({"x": [1.0, 0.0], "y": [0.0, 1.0]}, context=[visit / 30])
+            remote.reward(
+                decision.id, {"a": float(decision.arm == "x"), "b": float(decision.arm == "y")}
+            )
         before = service.ask("GET", "/page/shop/front").json["points"]
     with running(tmp_path, {"agents": {"shop": agent}}) as service:
         after = service.ask("GET", "/page/shop/front").json
@@ -245,8 +247,10 @@ def test_the_page_says_what_is_certain_and_what_the_agent_adds(
     }
     with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
         for visit in range(40):
-            made = remote.decide(subject=str(visit))
-            remote.reward(made.id, {"a": float(made.arm == "x"), "b": float(made.arm == "y")})
+            decision = remote.decide(subject=str(visit))
+            remote.reward(
+                decision.id, {"a": float(decision.arm == "x"), "b": float(decision.arm == "y")}
+            )
         parts = service.ask("GET", "/page/shop/parts").json
         assert "nothing left to learn at 0.95 confidence" in parts["front"]
         assert "2 are certainly on the true front, 0 certainly off it" in parts["front"]
@@ -286,10 +290,10 @@ def test_the_demo_has_visitors(tmp_path: Path) -> None:
 def test_times_of_a_clock_are_drawn_as_ago() -> None:
     now = 1.8e9
     for span, label, first in ((90.0, "seconds ago", -86.25), (7200.0, "hours ago", -23 / 12)):
-        periods = _page.periods(now - span, now, timed=True)
+        periods = _page.make_periods(now - span, now, has_times=True)
         assert periods.label == label
         assert math.isclose(periods.middles[0], first)
-    assert [_page.duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
+    assert [_page.format_duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
         "0.5 seconds", "1.5 minutes", "2 hours", "12 days"
     ]  # fmt: skip
-    assert _page.periods(0.0, 24.0, timed=True).label == "time"  # of the caller's own
+    assert _page.make_periods(0.0, 24.0, has_times=True).label == "time"  # of the caller's own

@@ -213,7 +213,9 @@ def test_limits(tmp_path: Path) -> None:
         answer = service.post("decide", {"arms": arms})
         assert (answer.status, answer.json["argument"]) == (413, "arms")
         statuses = [service.post("decide", {"id": "v"}) for _ in range(12)]
-        (busy,) = {each.headers.get("retry-after") for each in statuses if each.status == 429}
+        (busy,) = {
+            statuse.headers.get("retry-after") for statuse in statuses if statuse.status == 429
+        }
         assert busy == "1"
         assert service.ask("GET", "/health").status == 200
         time.sleep(0.2)
@@ -302,7 +304,7 @@ def test_only_loopback_without_keys(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="host: expected a loopback address, as there are no keys"):
         Service(parse_config(plain, tmp_path / "shop.toml"))
     add_key(tmp_path / "shop.keys.json", "admin", [], [])
-    parse_config(plain, tmp_path / "shop.toml").check(keys=True)
+    parse_config(plain, tmp_path / "shop.toml").check(has_keys=True)
 
 
 @pytest.mark.parametrize(

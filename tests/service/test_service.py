@@ -131,17 +131,17 @@ def test_a_client_is_answered_as_by_an_agent_in_this_process(
 
 def test_a_decision_and_its_reasons_can_be_asked_for(shop: Running) -> None:
     with shop.connect() as agent:
-        made = agent.decide(id="a/b?c=d&é")
-        agent.reward(made.id, {"click": 1.0})
-        record = agent.decision(made.id)
-        assert record.decision == made
+        decision = agent.decide(id="a/b?c=d&é")
+        agent.reward(decision.id, {"click": 1.0})
+        record = agent.decision(decision.id)
+        assert record.decision == decision
         assert record.rewards == {"click": 1.0}
         assert record.status == {"click": "learned", "cost": "pending"}
         assert record.pending
         assert record.propensity is not None
         assert 0 < record.propensity <= 1
-        assert agent.explain(made).decision == made
-        assert len(agent.explain(made.id).rivals) == 2
+        assert agent.explain(decision).decision == decision
+        assert len(agent.explain(decision.id).rivals) == 2
 
 
 def test_numbers_that_are_not_finite_are_refused(shop: Running) -> None:
@@ -224,7 +224,7 @@ def test_a_batch_has_an_answer_each(shop: Running) -> None:
     assert answers[1].learned == 1
     assert isinstance(answers[2], mogro.errors.ConflictingReward)
     assert isinstance(answers[3], mogro.errors.UnknownDecision)
-    assert [each.id for each in answers[4]] == ["batch 2", "batch 2/2"]
+    assert [answer.id for answer in answers[4]] == ["batch 2", "batch 2/2"]
     assert answers[5] == 2
 
 
@@ -306,12 +306,12 @@ def test_records_of_arms_and_contexts(tmp_path: Path) -> None:
         "catalogue": {"one": {"topic": "a"}, "two": {"topic": "b"}},
     }
     with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
-        made = remote.decide(context={"age": 31, "likes": [1, 0]})
-        assert made.time > 1e9  # the clock of the service
+        decision = remote.decide(context={"age": 31, "likes": [1, 0]})
+        assert decision.time > 1e9  # the clock of the service
         with pytest.raises(ValueError, match="topic: expected a string, got 1"):
             remote.decide({"one": {"topic": 1}}, context={"age": 31})
         with pytest.raises(mogro.errors.ImplausibleTime, match="now: expected at most"):
-            remote.decide(context={"age": 31}, now=made.time * 1000)
+            remote.decide(context={"age": 31}, now=decision.time * 1000)
 
 
 def test_a_service_that_is_not_there() -> None:

@@ -49,7 +49,13 @@ from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import LoggedDecision, import_events, read_imported_log
-from mogro.agent.journal import CommitQueue, check_config, open_journal
+from mogro.agent.journal import (
+    CommitQueue,
+    check_config,
+    erase_decisions,
+    open_journal,
+    void_event,
+)
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import JournalRows, Rewards, make_log, read_exported, write_log
 from mogro.agent.objective import LARGEST, Objective
@@ -474,7 +480,7 @@ class Agent:
         >>> agent.unknown_categories()
         {'topic': {'war': 1}}
         """
-        return decision_records.unknown_categories(self.freeze())
+        return decision_records.count_unknown_values(self.freeze())
 
     def observe(
         self,
@@ -737,7 +743,7 @@ class Agent:
         """
         check_id(id)
         with self._store.current():
-            return decision_records.record(self._state, id, self._queue())
+            return decision_records.decision_record(self._state, id, self._queue())
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
         """Return all decisions that are held, in order; only those with something pending, or not.
@@ -756,7 +762,7 @@ class Agent:
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
             ids = [ledger.ids[row] for row in rows.tolist()]
-            records = [decision_records.record(self._state, id) for id in ids]
+            records = [decision_records.decision_record(self._state, id) for id in ids]
         return tuple(record for record in records if pending is None or record.pending == pending)
 
     def log(self, *, rewards: Rewards = "learned") -> Any:
@@ -835,7 +841,9 @@ class Agent:
             estimates = self.estimate(ids, raw, context=context)
             front = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
         alarms = find_alarms(state, self._refused_times)
-        return make_parts(state, alarms=alarms, last=last, estimates=estimates, front=front)
+        return make_parts(
+            state, alarms=alarms, last_decision=last, estimates=estimates, front=front
+        )
 
     def front(
         self,
@@ -1022,13 +1030,13 @@ class Agent:
         erased_ids = set(ids)
 
         def make_event(recorded_ids: Collection[str]) -> Erased:
-            return decision_records.erasure(self._state, erased_ids, recorded_ids)
+            return decision_records.erasure_event(self._state, erased_ids, recorded_ids)
 
         queue = self._queue()
         if queue is None:
             self._store.perform(lambda: self._commit(make_event(())))
         else:
-            self._notify(queue.erase(erased_ids, make_event))
+            self._notify(erase_decisions(queue, erased_ids, make_event))
         return len(erased_ids)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
@@ -1067,7 +1075,7 @@ class Agent:
         >>> _ = agent.reward("visit 1", {"sales": 4.0})
         >>> agent.close(); folder.cleanup()
         """
-        self._require_journal("void").void(count(position, "position"))
+        void_event(self._require_journal("void"), count(position, "position"))
         self._notify(Voided(position))
 
     def alarms(self) -> tuple[Alarm, ...]:

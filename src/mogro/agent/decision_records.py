@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mogro._algebra import distinct
-from mogro._validation import FloatArray, IntArray
+from mogro._validation import FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import (
     UNKNOWN_PROPENSITY,
@@ -31,7 +31,7 @@ from mogro.agent.decision_inputs import DecisionInputs, StoredInputs
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Erased, Event, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.features.encoder import Encoder, as_record
+from mogro.agent.features.encoder import Encoder, parse_record
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
@@ -42,7 +42,7 @@ from mogro.valuation import add_prices, optimism_in_round, values_in_round
 _MAX_ARMS = 1000  # arms whose values are written with a decision
 
 
-class Events(Protocol):
+class EventSource(Protocol):
     """Events in a journal."""
 
     def event(self, position: int) -> Event | None:
@@ -53,11 +53,11 @@ class Events(Protocol):
 
 
 def with_evidence(
-    state: State, request: Request, decision: Decision, *, before: int = 0
+    state: State, request: Request, decision: Decision, *, group_index: int = 0
 ) -> Decision:
     """Return a decision with what a journal keeps of it; without a journal as it is.
 
-    ``before`` decisions of the same group come first. The propensity follows from what is written,
+    It is that of an index in its group, from 0. The propensity follows from what is written,
     or is written itself; of a decision made elsewhere it is what they say.
     """
     offer, inputs, config = request.offer, decision.inputs, state.config
@@ -68,40 +68,35 @@ def with_evidence(
     if event.holdout or event.observed:
         propensity = decision.propensity, decision.propensity_error
     else:
-        follows, values = _is_reproducible(inputs, config)
-        if not follows:
-            chances = compute_propensities(inputs, config, event)
-            propensity = propensity_of(event.arm, chances)
-    arms, bounds, selection = request.arms, request.constraints, inputs.selection
-    usual = selection is config.policy.selection
+        is_reproducible, values = _is_reproducible(inputs, config)
+        if not is_reproducible:
+            propensity = propensity_of(event.arm, compute_propensities(inputs, config, event))
+    arms, constraints, selection = request.arms, request.constraints, inputs.selection
+    is_default = selection is config.policy.selection
+    eligible_rows = slice(None) if arms.rows is None else arms.rows
     evidence = Evidence(
         eligible=None if arms.rows is None else arms.eligible,
         context=None if event.context is not None else arms.context,
-        constraints=bounds and (bounds.at_least, bounds.at_most),
-        selection=None if usual or type(selection) not in BUILT_IN else selection,
-        basis=state.position + (offer.digest not in state.offers) + before,
+        constraints=constraints and (constraints.at_least, constraints.at_most),
+        selection=None if is_default or type(selection) not in BUILT_IN else selection,
+        basis=state.position + (offer.digest not in state.offers) + group_index,
         step=inputs.step,
         theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
         values=values,
         propensity=None if propensity is None or math.isnan(propensity[0]) else propensity,
         prices=None if inputs.prices is None or config.arm_effects else inputs.prices.weights,
-        allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
+        allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[eligible_rows],
     )
     position = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offered=position)
-    served = decision.propensities if event.holdout else None
-    return Decision(event, config, None if event.observed else inputs, propensity, served)
-
-
-def _rows(arms: ArmSet) -> IntArray | slice:
-    """Return which of all arms on offer these are."""
-    return slice(None) if arms.rows is None else arms.rows
+    propensities = decision.propensities if event.holdout else None
+    return Decision(event, config, None if event.observed else inputs, propensity, propensities)
 
 
 def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
     """Tell whether the probabilities follow from what is written, and from which values."""
-    written = inputs.selection is config.policy.selection or type(inputs.selection) in BUILT_IN
-    if inputs.explore is not None or not written:
+    is_recorded = inputs.selection is config.policy.selection or type(inputs.selection) in BUILT_IN
+    if inputs.explore is not None or not is_recorded:
         return False, None
     policy, beliefs = inputs.policy, inputs.beliefs
     prices = inputs.prices
@@ -114,12 +109,12 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     if config.arm_effects and len(distinct(raw, np.arange(len(raw)))) < len(raw):
         return False, None  # by what is written these are copies, of which the first is chosen
     rng = np.random.default_rng(0)
-    before = rng.bit_generator.state
+    generator_state = rng.bit_generator.state
     values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
-    random = rng.bit_generator.state != before
+    is_random = rng.bit_generator.state != generator_state
     if config.arm_effects and prices is not None:  # what arms cost is no matter of features alone
         values = add_prices(values, beliefs.theta, inputs.arms.features, prices.weights)
-    return not random, None if random else values
+    return not is_random, None if is_random else values
 
 
 def observed_decision(
@@ -131,8 +126,9 @@ def observed_decision(
     inputs = make_inputs(state, learner, (), request, steered=False)
     choice = certain_choice(request.arms.ids.index(arm))
     event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
-    stated = UNKNOWN_PROPENSITY if propensity is None else (propensity, 0.0)
-    return Decision(event, state.config, None if request.offer is None else inputs, stated)
+    propensity_and_error = UNKNOWN_PROPENSITY if propensity is None else (propensity, 0.0)
+    recorded_inputs = None if request.offer is None else inputs
+    return Decision(event, state.config, recorded_inputs, propensity_and_error)
 
 
 def find_row(state: State, id: str) -> int:
@@ -148,40 +144,40 @@ def decision_from_ledger(state: State, id: str) -> Decision:
     return Decision(state.ledger.decided(find_row(state, id)), state.config)
 
 
-def _decision_from_events(id: str, position: int, events: Events) -> Decision | None:
+def _decision_from_events(id: str, position: int, events: EventSource) -> Decision | None:
     """Return a decision with what it was made of, if that was written."""
     event = events.event(position)
     if not isinstance(event, Decided) or event.id != id or event.evidence is None:
         return None
-    offered = events.event(event.offered)
-    if not isinstance(offered, Offered):
+    offer = events.event(event.offered)
+    if not isinstance(offer, Offered):
         return None
-    return stored_decision(event, offered, events.versions(position)[-1])
+    return stored_decision(event, offer, events.versions(position)[-1])
 
 
-def erasure(state: State, ids: Set[str], recorded: Collection[str]) -> Erased:
+def erasure_event(state: State, ids: Set[str], recorded_ids: Collection[str]) -> Erased:
     """Return the event that drops decisions; of others, with these ids, something is recorded."""
-    held = {id for id in ids if id in state.ledger.rows}
-    for id in ids - held - set(recorded):
+    held_ids = {id for id in ids if id in state.ledger.rows}
+    for id in ids - held_ids - set(recorded_ids):
         find_row(state, id)  # raises
-    rows = [find_row(state, id) for id in held]
+    rows = [find_row(state, id) for id in held_ids]
     return Erased(tuple(sorted(state.ledger.column("number")[rows].tolist())))
 
 
-def record(state: State, id: str, events: Events | None = None) -> DecisionRecord:
+def decision_record(state: State, id: str, events: EventSource | None = None) -> DecisionRecord:
     """Return a decision, with what it was made of if there are events, and what became of it."""
     names = state.config.objective_set.names
     block, i = state.ledger.readable(find_row(state, id))
-    values, states = block.values[i].tolist(), block.state[i].tolist()
-    written = None if events is None else _decision_from_events(id, block.position.item(i), events)
+    values, statuses = block.values[i].tolist(), block.state[i].tolist()
+    decision = None if events is None else _decision_from_events(id, block.position.item(i), events)
     return DecisionRecord(
-        written or decision_from_ledger(state, id),
+        decision or decision_from_ledger(state, id),
         {name: value for name, value in zip(names, values, strict=True) if value == value},
-        {name: STATUS[status] for name, status in zip(names, states, strict=True)},
+        {name: STATUS[status] for name, status in zip(names, statuses, strict=True)},
     )
 
 
-def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int, int]]:
+def count_unknown_values(state: State, limit: int = 0) -> dict[str, dict[str | int, int]]:
     """Return values of categories and tags that the encoders do not know, by column.
 
     With the number of decisions whose arm or context had it, the most frequent first: of all that
@@ -189,25 +185,25 @@ def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int,
     """
     features, ledger = state.config.features, state.ledger
     counts: dict[str, Counter[str | int]] = {}
-    recorded = ledger.records(ledger.live()[-last:].tolist())
-    for side, texts in zip((features.arms, features.context), recorded, strict=True):
+    record_texts = ledger.records(ledger.live()[-limit:].tolist())
+    for side, texts in zip((features.arms, features.context), record_texts, strict=True):
         if isinstance(side, Encoder):
-            for text, times in Counter(filter(None, texts)).items():
-                for name, value in side.unknown(as_record(text) or {}):
-                    counts.setdefault(name, Counter())[value] += times
-    return {name: dict(counted.most_common()) for name, counted in counts.items()}
+            for text, count in Counter(filter(None, texts)).items():
+                for name, value in side.unknown_values(parse_record(text) or {}):
+                    counts.setdefault(name, Counter())[value] += count
+    return {name: dict(counter.most_common()) for name, counter in counts.items()}
 
 
-def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) -> ArmSet:
+def offered_arms(evidence: Evidence, offer: Offered, view: FeaturesInContext) -> ArmSet:
     """Return the eligible arms on offer to a decision that constraints and budgets left.
 
     In its context, by the configuration that it was made by.
     """
-    numbers = offered.features
+    numbers = offer.features
     if numbers is None:
-        assert offered.records is not None
-        numbers = view.features.encode_arms(offered.records)
-    arms = ArmSet(offered.ids, numbers, view, all_records=offered.records)
+        assert offer.records is not None
+        numbers = view.feature_map.encode_arms(offer.records)
+    arms = ArmSet(offer.ids, numbers, view, all_records=offer.records)
     for mask in (evidence.eligible, evidence.allowed):
         arms = arms if mask is None else arms.subset(mask)
     return arms
@@ -219,10 +215,10 @@ def context_of(event: Decided) -> dict[str, Any] | FloatArray | None:
     return event.evidence.context if event.context is None else event.context
 
 
-def stored_decision(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+def stored_decision(event: Decided, offer: Offered, config: AgentConfig) -> Decision:
     """Return a decision with what it was made of, as a journal holds it."""
     evidence = event.evidence
     assert evidence is not None
-    arms = offered_arms(evidence, offered, config.features.in_context(context_of(event)))
-    known = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
-    return Decision(event, config, StoredInputs(arms, evidence, config), known)
+    arms = offered_arms(evidence, offer, config.features.in_context(context_of(event)))
+    propensity = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
+    return Decision(event, config, StoredInputs(arms, evidence, config), propensity)

@@ -9,7 +9,7 @@ from mogro.agent.decision import Decision
 from mogro.agent.decision_inputs import DecisionInputs
 
 _MAX_RIVALS = 5  # rivals that an explanation tells about
-_REASONS = 3  # features that its text names for each
+_MAX_REASONS = 3  # features that its text names for each
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ class Explanation:
             total = "" if rival.total is None else f" (weighted {rival.total:+.3g})"
             lines.append(f"  against {rival.arm}, in units: {leads}{total}")
             if rival.reasons:
-                largest = list(rival.reasons.items())[:_REASONS]
-                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in largest))
+                largest = list(rival.reasons.items())[:_MAX_REASONS]
+                reasons = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
+                lines.append(f"    by {reasons}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -79,19 +80,19 @@ def explain(decision: Decision) -> Explanation:
         )
     inputs, objective_set = decision.inputs, decision.config.objective_set
     values = inputs.estimates
-    chosen = inputs.arms.ids.index(decision.arm)
-    leads = values[chosen] - values
+    chosen_index = inputs.arms.ids.index(decision.arm)
+    leads = values[chosen_index] - values
     weights_by_name = decision.weights
     weights = None if weights_by_name is None else np.array(list(weights_by_name.values()))
     totals = leads.min(axis=1) if weights is None else leads @ weights
-    order = [i for i in np.argsort(totals, kind="stable") if i != chosen][:_MAX_RIVALS]
+    order = [i for i in np.argsort(totals, kind="stable") if i != chosen_index][:_MAX_RIVALS]
     rivals = tuple(
         Rival(
             inputs.arms.id(i),
             objective_set.named(objective_set.to_user_units(values[i])),
             objective_set.named(leads[i]),
             None if weights is None else float(totals[i]),
-            _reasons(decision, chosen, i, weights),
+            _reasons(decision, chosen_index, i, weights),
         )
         for i in order
     )
@@ -99,16 +100,16 @@ def explain(decision: Decision) -> Explanation:
 
 
 def _reasons(
-    decision: Decision, chosen: int, rival: int, weights: FloatArray | None
+    decision: Decision, chosen_index: int, rival_index: int, weights: FloatArray | None
 ) -> dict[str, float]:
     """Return what the features of the learner add to the lead over a rival, by their names."""
     inputs = decision.inputs
     if not isinstance(inputs, DecisionInputs):
         return {}
     arms, theta = inputs.arms, inputs.learned.theta
-    difference = arms.arm_features(chosen)[1] - arms.arm_features(rival)[1]
+    difference = arms.arm_features(chosen_index)[1] - arms.arm_features(rival_index)[1]
     contributions = (theta.sum(axis=0) if weights is None else weights @ theta) * difference
-    names = arms.view.features.names
+    names = arms.view.feature_map.names
     order = np.argsort(-np.abs(contributions), kind="stable")
     return {names[j]: float(contributions[j]) for j in order.tolist() if contributions[j] != 0}
 

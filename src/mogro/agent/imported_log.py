@@ -1,4 +1,4 @@
-"""The past of another agent, by its log: decisions that are new here, and news of others.
+"""Import from the log of another agent: decisions that are new here, and changes of known ones.
 
 Features are computed from the records in the log, by the encoders that the agent has here, or from
 the features there, as far as these say it all.
@@ -14,10 +14,10 @@ from mogro._codec import to_plain
 from mogro._validation import FloatArray, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Withdrawn
-from mogro.agent.features.encoder import as_record
+from mogro.agent.features.encoder import parse_record
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.log import need_arrow, read_metadata, utf8
+from mogro.agent.log import import_pyarrow, read_metadata, to_utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.request import check_new_id, read_rewards, read_time
@@ -49,7 +49,7 @@ def read_imported_log(log: Any, config: AgentConfig) -> tuple[list[LoggedDecisio
 
     With the latest time of the agent that made them.
     """
-    pa = need_arrow()
+    pa = import_pyarrow()
     if not isinstance(log, pa.Table):
         raise ValueError(
             "log: expected a table that agent.log() gave, an agent, or the path of its journal or "
@@ -59,39 +59,41 @@ def read_imported_log(log: Any, config: AgentConfig) -> tuple[list[LoggedDecisio
     if (kind := metadata.get("rewards")) != "learned":
         raise ValueError(f"log: expected one with rewards='learned', got {kind!r}")
     names = [objective.name for objective in metadata["objectives"]]
-    unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
-    rows = log.drop_columns(unused).to_pylist()
+    columns = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
+    rows = log.drop_columns(columns).to_pylist()  # what nobody needs here, and takes most memory
     decisions: dict[str, LoggedDecision] = {}
     for row, features in zip(rows, _features(rows, metadata["features"], config), strict=True):
         try:
-            logged = _logged_decision(row, features, names, config)
+            decision = _logged_decision(row, features, names, config)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
-        id = logged.event.decision.id
-        if to_plain(decisions.setdefault(id, logged)) != to_plain(logged):
+        id = decision.event.decision.id
+        if to_plain(decisions.setdefault(id, decision)) != to_plain(decision):
             raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
     return list(decisions.values()), metadata["time"]
 
 
-def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
+def import_events(logged_decision: LoggedDecision, state: State) -> Iterator[Event]:
     """Yield what a state does not know yet of a decision in a log; first the decision itself.
 
     One that says something else than what is known under its id is refused.
     """
-    event, decision, ledger = logged.event, logged.event.decision, state.ledger
+    event, decision, ledger = logged_decision.event, logged_decision.event.decision, state.ledger
     row = ledger.rows.get(decision.id)
     if row is None:
         estimates = state.learner.theta @ decision.features
         yield event._replace(decision=decision._replace(estimates=estimates))
-        if logged.start is not None and "pending" in event.status.values():
-            yield Activated(decision.id, logged.start)
+        if logged_decision.start is not None and "pending" in event.status.values():
+            yield Activated(decision.id, logged_decision.start)
         return
-    stored, (block, i) = ledger.decided(row), ledger.readable(row)
-    _check_equal(decision.id, "arm", decision.arm, utf8(stored.arm))
-    _check_equal(decision.id, "features", decision.features.tolist(), stored.features.tolist())
-    _check_equal(decision.id, "time", decision.time, stored.time)
+    stored_event, (block, i) = ledger.decided(row), ledger.readable(row)
+    _check_equal(decision.id, "arm", decision.arm, to_utf8(stored_event.arm))
+    _check_equal(
+        decision.id, "features", decision.features.tolist(), stored_event.features.tolist()
+    )
+    _check_equal(decision.id, "time", decision.time, stored_event.time)
     for name, value in event.values.items():
-        m, status = state.objective_set.index[name], logged.status[name]
+        m, status = state.objective_set.index[name], logged_decision.status[name]
         stored_value = block.values.item(i, m)
         if status == "defaulted" and block.state[i, m] == DEFAULTED:
             default_now = state.objective_set.defaults[m]
@@ -101,14 +103,16 @@ def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
             if stored_value == stored_value and state.objective_set.revise[m] is None:
                 _check_equal(decision.id, f"reward_{name}", value, stored_value)
             yield Rewarded(decision.id, {name: value}, event.times.get(name))
-    withdrawn = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
-    if (block.state[i, withdrawn] == PENDING).any():
+    indices = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
+    if (block.state[i, indices] == PENDING).any():
         yield Withdrawn(decision.id, None)
 
 
-def _check_equal(id: str, column: str, logged: object, stored: object) -> None:
-    if logged != stored:
-        raise ValueError(f"log: decision {id!r}: its {column} is {stored!r} here, got {logged!r}")
+def _check_equal(id: str, column: str, value: object, stored_value: object) -> None:
+    if value != stored_value:
+        raise ValueError(
+            f"log: decision {id!r}: its {column} is {stored_value!r} here, got {value!r}"
+        )
 
 
 def _features(rows: list[dict[str, Any]], old_map: FeatureMap, config: AgentConfig) -> FloatArray:
@@ -126,14 +130,14 @@ def _features(rows: list[dict[str, Any]], old_map: FeatureMap, config: AgentConf
     remapping = Remapping(old_map, config.features)
     texts = ([row[name] or "" for row in rows] for name in ("record", "context_record"))
     try:
-        new_features, unsure = remapping.rows(features, *texts)
+        new_features, is_unsure = remapping.map_features(features, *texts)
     except ValueError as error:
         raise ValueError(f"log: {error}") from None
-    if unsure.any():
-        added = [config.features.names[index] for index in np.flatnonzero(remapping.new_columns)]
+    if is_unsure.any():
+        names = [config.features.names[index] for index in np.flatnonzero(remapping.new_columns)]
         raise ValueError(
-            f"log: expected the same features as here, or records; {int(unsure.sum())} decisions "
-            f"have none, and nothing says what {added[:6]} were"
+            f"log: expected the same features as here, or records; {int(is_unsure.sum())} "
+            f"decisions have none, and nothing says what {names[:6]} were"
         )
     return new_features
 
@@ -152,9 +156,9 @@ def _logged_decision(
     status = dict.fromkeys(objective_set.names, "missing")
     for name in shared_names:
         status[name] = _status(logged_status[name], values.get(name), name, objective_set)
-    time, active = read_time(row["time"], needed=config.timed), row["active"]
+    time, is_active = read_time(row["time"], needed=config.timed), row["active"]
     start = row["start"]
-    moved = start is not None and start != time
+    has_own_start = start is not None and start != time
     decision = Decided(
         row["id"],
         str(row["arm"]),
@@ -166,40 +170,40 @@ def _logged_decision(
         row["grouped"],
         None,
         time,
-        active=active and not moved,
+        active=is_active and not has_own_start,
         observed=row["observed"],
         holdout=row["holdout"],
         subject=row["subject"],
-        record=as_record(row["record"]),
-        context=as_record(row["context_record"]),
+        record=parse_record(row["record"]),
+        context=parse_record(row["context_record"]),
     )
     columns = {name: f"time_{name}" for name in shared_names}
     times = {n: real(row[c], c) for n, c in columns.items() if row[c] is not None}
     return LoggedDecision(
-        Imported(decision, values, status, times), logged_status, start if moved else None
+        Imported(decision, values, status, times), logged_status, start if has_own_start else None
     )
 
 
-def _status(logged: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
+def _status(logged_status: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
     """Return what becomes of an objective here, by what became of it there."""
-    if logged == "late":
+    if logged_status == "late":
         return "missing"
-    if logged not in STATUS:
-        raise ValueError(f"status_{name}: expected one of {STATUS}, got {logged!r}")
-    if logged in _LEARNED:
+    if logged_status not in STATUS:
+        raise ValueError(f"status_{name}: expected one of {STATUS}, got {logged_status!r}")
+    if logged_status in _LEARNED:
         if value is None:
             raise ValueError(f"reward_{name}: expected what was learned, got null")
         default = objective_set.defaults[objective_set.index[name]]
-        return "defaulted" if logged == "defaulted" and default == value else "learned"
-    return logged
+        return "defaulted" if logged_status == "defaulted" and default == value else "learned"
+    return logged_status
 
 
 def _weights(
-    logged: list[float] | None, names: list[str], objective_set: ObjectiveSet
+    logged_weights: list[float] | None, names: list[str], objective_set: ObjectiveSet
 ) -> FloatArray | None:
     """Return weights in the order of the objectives here, if they are the same ones."""
-    if logged is None or set(names) != set(objective_set.names):
+    if logged_weights is None or set(names) != set(objective_set.names):
         return None
-    by_objective = dict(zip(names, logged, strict=True))
+    by_objective = dict(zip(names, logged_weights, strict=True))
     weights = np.array([by_objective[name] for name in objective_set.names])
     return None if math.isnan(weights.sum()) else weights

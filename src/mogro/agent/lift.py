@@ -39,8 +39,8 @@ class Lift:
             return f"{self.objective}: too few decisions to tell"
         value, low, high = (f"{x:+.3g}" for x in self.difference)
         part = self.difference.value / abs(self.baseline.value) if self.baseline.value else np.nan
-        relative = "" if np.isnan(part) else f" ({part:+.0%})"
-        return f"{self.objective} {value} [{low}, {high}]{relative}"
+        relative_gain = "" if np.isnan(part) else f" ({part:+.0%})"
+        return f"{self.objective} {value} [{low}, {high}]{relative_gain}"
 
     def __str__(self) -> str:
         return f"{self.gain}; {self.agent} with the agent, {self.baseline} with the baseline"
@@ -48,14 +48,14 @@ class Lift:
     __repr__ = __str__
 
 
-def lifts(
+def measure_lifts(
     objective_set: ObjectiveSet,
     rewards: FloatArray,
     *,
-    pending: BoolArray,
+    is_pending: BoolArray,
     times: FloatArray,
-    held_out: BoolArray,
-    observed: BoolArray,
+    is_held_out: BoolArray,
+    made_elsewhere: BoolArray,
     subjects: IntArray,
 ) -> tuple[Lift, ...]:
     """Return what an agent gained in every objective, by rewards (n, M); empty without a holdout.
@@ -63,23 +63,23 @@ def lifts(
     What counts are decisions after the first that was held out, as far as all windows before them
     have closed: in an open one values come sooner than their absence.
     """
-    if not held_out.any():
+    if not is_held_out.any():
         return ()
-    in_comparison = ~observed
-    in_comparison[: int(held_out.argmax()) + 1] = False
+    in_comparison = ~made_elsewhere
+    in_comparison[: int(is_held_out.argmax()) + 1] = False
     results = []
     for m, (name, window) in enumerate(
         zip(objective_set.names, objective_set.windows, strict=True)
     ):
         mask = in_comparison
         if window < np.inf:
-            mask = in_comparison & ~(times >= times[pending[:, m]].min(initial=np.inf))
-        results.append(measure_lift(name, rewards[mask, m], held_out[mask], subjects[mask]))
+            mask = in_comparison & ~(times >= times[is_pending[:, m]].min(initial=np.inf))
+        results.append(measure_lift(name, rewards[mask, m], is_held_out[mask], subjects[mask]))
     return tuple(results)
 
 
 def measure_lift(
-    objective: str, rewards: FloatArray, held_out: BoolArray, subjects: IntArray
+    objective: str, rewards: FloatArray, is_held_out: BoolArray, subjects: IntArray
 ) -> Lift:
     """Return what an agent gained, from rewards (n,) of decisions made for subjects (n,).
 
@@ -89,14 +89,14 @@ def measure_lift(
     as would have this error. The difference has the interval that follows from both by adding
     squares (Newcombe 1998; Zou and Donner 2008).
     """
-    observed, rate = ~np.isnan(rewards), bool(are_rates(rewards))
-    groups = [observed & part for part in (~held_out, held_out)]
-    agent, baseline = (mean_interval(rewards[p], subjects[p], rate=rate) for p in groups)
+    is_known, rate = ~np.isnan(rewards), bool(are_rates(rewards))
+    masks = [is_known & mask for mask in (~is_held_out, is_held_out)]
+    agent, baseline = (mean_interval(rewards[mask], subjects[mask], rate=rate) for mask in masks)
     value = agent.value - baseline.value
     low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)
     high = value + np.hypot(agent.high - agent.value, baseline.value - baseline.low)
     difference = ConfidenceInterval(value, float(low), float(high))
-    counts = [(int(part.sum()), len(np.unique(subjects[part]))) for part in groups]
+    counts = [(int(mask.sum()), len(np.unique(subjects[mask]))) for mask in masks]
     return Lift(objective, agent, baseline, difference, *zip(*counts, strict=True))
 
 
@@ -107,22 +107,22 @@ def mean_interval(
 
     Without these, each is of another one. A rate if somebody says so, or all are 0 or 1.
     """
-    observed = ~np.isnan(rewards)
-    values, n = rewards[observed], int(observed.sum())
+    is_known = ~np.isnan(rewards)
+    values, n = rewards[is_known], int(is_known.sum())
     indices = np.arange(n)
     if subjects is not None:
-        _, indices = np.unique(subjects[observed], return_inverse=True)
-    groups = int(indices.max(initial=-1)) + 1
+        _, indices = np.unique(subjects[is_known], return_inverse=True)
+    subject_count = int(indices.max(initial=-1)) + 1
     mean = float(values.mean()) if n else np.nan
     if rate is None:
         rate = bool(are_rates(values))
-    if groups < 2:
+    if subject_count < 2:
         return ConfidenceInterval(mean, np.nan, np.nan)
     sums = np.bincount(indices, values - mean)
-    variance = float(sums @ sums) * groups / (groups - 1) / n**2
-    z = float(student_quantile(LEVEL, groups - 1))
+    variance = float(sums @ sums) * subject_count / (subject_count - 1) / n**2
+    z = float(student_quantile(LEVEL, subject_count - 1))
     if not rate:
         half_width = z * variance**0.5
         return ConfidenceInterval(mean, mean - half_width, mean + half_width)
-    size = min(mean * (1 - mean) / variance, n) if variance > 0 else groups
+    size = min(mean * (1 - mean) / variance, n) if variance > 0 else subject_count
     return ConfidenceInterval(mean, *rate_interval(mean, size, z).tolist())

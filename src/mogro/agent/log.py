@@ -79,13 +79,13 @@ Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
 _MAX_ARMS = 1000  # on offer: a large catalogue in every row would take more memory than there is
-_NOTHING_WRITTEN = (None,) * 8  # of a decision, in a journal
+_NO_CELLS = (None,) * 8  # of a decision, in a journal
 _FLAGS = {"exploring": EXPLORED, "uniform": UNIFORM, "grouped": GROUPED}
 _FLAGS |= {"observed": OBSERVED, "holdout": HOLDOUT}
 
 
-def need_arrow() -> Any:
-    """Return pyarrow, or say what to do."""
+def import_pyarrow() -> Any:
+    """Return pyarrow, or say how to install it."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -98,7 +98,7 @@ def read_exported(path: str | os.PathLike[str]) -> Any:
     file = Path(path) / FILE if Path(path).is_dir() else Path(path)
     if file.suffix != ".parquet" or not file.is_file():
         return None
-    need_arrow()
+    import_pyarrow()
     from pyarrow import parquet
 
     return parquet.read_table(file)
@@ -106,7 +106,7 @@ def read_exported(path: str | os.PathLike[str]) -> Any:
 
 def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     if rewards not in ("learned", "received"):
         raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
     objective_set, ledger = state.objective_set, state.ledger
@@ -116,24 +116,24 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
     records, contexts = ledger.records(rows.tolist())
     positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
     starts = range(0, max(len(positions), 1), _ROWS)
-    parts = [_journal_columns(journal_rows, positions[start : start + _ROWS]) for start in starts]
+    chunks = [_journal_columns(journal_rows, positions[start : start + _ROWS]) for start in starts]
 
-    untimed = block.flags & TIMED == 0
+    has_no_time = block.flags & TIMED == 0
     columns: dict[str, Any] = {
-        "id": pa.array(_in_utf8(ids), pa.string()),
-        "time": pa.array(block.time, mask=untimed),
-        "arm": pa.array(_in_utf8(arms), pa.string()),
+        "id": pa.array(_all_to_utf8(ids), pa.string()),
+        "time": pa.array(block.time, mask=has_no_time),
+        "arm": pa.array(_all_to_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
         "position": pa.array(block.position, mask=np.full(len(ids), journal_rows is None)),
-        "features": _lists(block.features),
+        "features": _number_lists(block.features),
         "record": pa.array([text or None for text in records], pa.string()),
         "context_record": pa.array([text or None for text in contexts], pa.string()),
-        "weights": _lists([None if math.isnan(w[0]) else w for w in block.weights]),
+        "weights": _number_lists([None if math.isnan(w[0]) else w for w in block.weights]),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
-        "start": pa.array(block.start, mask=untimed | np.isinf(block.start)),
+        "start": pa.array(block.start, mask=has_no_time | np.isinf(block.start)),
         "active": pa.array(np.isfinite(block.start)),
-        **{name: pa.chunked_array([part[name] for part in parts]) for name in parts[0]},
+        **{name: pa.chunked_array([chunk[name] for chunk in chunks]) for name in chunks[0]},
     }
     values, status = _outcomes(state, block, rewards)
     for m, name in enumerate(objective_set.names):
@@ -154,9 +154,9 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
     return pa.table(columns).replace_schema_metadata({"mogro": text})
 
 
-def _lists(rows: Iterable[FloatArray | None]) -> Any:
+def _number_lists(rows: Iterable[FloatArray | None]) -> Any:
     """Return rows of numbers as lists; null where there are none."""
-    pa = need_arrow()
+    pa = import_pyarrow()
     return pa.array(list(rows), pa.list_(pa.float64()))
 
 
@@ -164,23 +164,20 @@ def _journal_columns(
     journal_rows: "JournalRows | None", positions: list[tuple[int, int]]
 ) -> dict[str, Any]:
     """Return what a journal has of decisions, by the positions of their events and offers."""
-    pa = need_arrow()
-    rows = [
-        _NOTHING_WRITTEN if journal_rows is None else journal_rows.cells(*each)
-        for each in positions
-    ]
+    pa = import_pyarrow()
+    rows = [_NO_CELLS if journal_rows is None else journal_rows.cells(*pair) for pair in positions]
     basis, context, propensity, error, estimates, ids, features, records = (
-        zip(*rows, strict=True) if rows else ((),) * len(_NOTHING_WRITTEN)
+        zip(*rows, strict=True) if rows else ((),) * len(_NO_CELLS)
     )
     return {
         "basis": pa.array(basis, pa.int64()),
-        "context": _lists(context),
+        "context": _number_lists(context),
         "propensity": pa.array(propensity, pa.float64()),
         "propensity_error": pa.array(error, pa.float64()),
-        "offered_estimates": _lists(estimates),
-        "offered": _texts(ids),
-        "offered_features": _lists(features),
-        "offered_records": _texts(records),
+        "offered_estimates": _number_lists(estimates),
+        "offered": _string_lists(ids),
+        "offered_features": _number_lists(features),
+        "offered_records": _string_lists(records),
     }
 
 
@@ -203,60 +200,60 @@ class JournalRows:
 
     def __init__(self, state: State, journal: Journal, versions: Sequence[AgentConfig]) -> None:
         self._journal, self._config, self._changes = journal, state.config, state.changes
-        self._sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
+        self._arm_sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
         block = state.ledger.gather(state.ledger.live())
-        wanted = {*block.position.tolist(), *block.offer.tolist()}
-        self._rows = {row[0]: row for row in journal.rows(0) if row[0] in wanted}
+        positions = {*block.position.tolist(), *block.offer.tolist()}
+        self._rows = {row[0]: row for row in journal.rows(0) if row[0] in positions}
         self.versions = versions
-        now, features = state.config.features, [version.features for version in versions]
-        self._remappings = [None if then == now else Remapping(then, now) for then in features]
-        self._offered = cache(self._event)
+        new, old_maps = state.config.features, [version.features for version in versions]
+        self._remappings = [None if old == new else Remapping(old, new) for old in old_maps]
+        self._read_event_once = cache(self._read_event)
 
-    def _event(self, position: int) -> Event | None:
+    def _read_event(self, position: int) -> Event | None:
         row = self._rows.get(position)
         return None if row is None else self._journal.decode(row)
 
     def cells(self, position: int, offer: int) -> tuple[Any, ...]:
         """Return what is written of a decision, in the order of :func:`_journal_columns`."""
-        event, offered = self._event(position), self._offered(offer)
+        event, offer_event = self._read_event(position), self._read_event_once(offer)
         if not isinstance(event, Decided) or event.evidence is None:
-            return _NOTHING_WRITTEN
+            return _NO_CELLS
         version = bisect_left(self._changes, position)
         config = self.versions[version]
         evidence = event.evidence
         view = config.features.in_context(context_of(event))
-        chance, error = evidence.propensity or (None, None)
+        propensity, error = evidence.propensity or (None, None)
         offer_columns: tuple[Any, ...] = (None,) * 4
-        if isinstance(offered, Offered):
-            if chance is None and not event.observed:
-                made = stored_decision(event, offered, config)
-                chance, error = made.propensity, made.propensity_error
-            arms, columns = self._arms_on_offer(evidence, offered, view, version)
+        if isinstance(offer_event, Offered):
+            if propensity is None and not event.observed:
+                decision = stored_decision(event, offer_event, config)
+                propensity, error = decision.propensity, decision.propensity_error
+            arms, columns = self._arms_on_offer(evidence, offer_event, view, version)
             if len(arms) <= _MAX_ARMS:
                 estimates = self._estimates(arms, view, evidence, config)
                 offer_columns = estimates, *columns
-        return evidence.basis, self._context(view, version), chance, error, *offer_columns
+        return evidence.basis, self._context(view, version), propensity, error, *offer_columns
 
     def _arms_on_offer(
-        self, evidence: Evidence, offered: Offered, view: FeaturesInContext, version: int
+        self, evidence: Evidence, offer: Offered, view: FeaturesInContext, version: int
     ) -> tuple[ArmSet, tuple[Any, ...]]:
         """Return the arms on offer to a decision, and their ids, features and records."""
         masks = evidence.eligible, evidence.allowed
-        key = offered.digest, version, *(mask if mask is None else mask.tobytes() for mask in masks)
-        if key not in self._sets:
-            if len(self._sets) == _ROWS:
-                self._sets.clear()
-            arms, remapping = offered_arms(evidence, offered, view), self._remappings[version]
+        key = (offer.digest, version, *(mask if mask is None else mask.tobytes() for mask in masks))
+        if key not in self._arm_sets:
+            if len(self._arm_sets) == _ROWS:
+                self._arm_sets.clear()
+            arms, remapping = offered_arms(evidence, offer, view), self._remappings[version]
             raw, texts = arms.raw, arms.record_texts
-            features = raw if remapping is None else remapping.arms(raw, texts)
-            self._sets[key] = arms, (_in_utf8(arms.ids), features.ravel(), texts)
-        return self._sets[key]
+            features = raw if remapping is None else remapping.map_arms(raw, texts)
+            self._arm_sets[key] = arms, (_all_to_utf8(arms.ids), features.ravel(), texts)
+        return self._arm_sets[key]
 
     def _estimates(
         self, arms: ArmSet, view: FeaturesInContext, evidence: Evidence, config: AgentConfig
     ) -> FloatArray:
         """Return what was believed of arms, (K * M,); NaN of an objective that is new since."""
-        features = view(arms.raw) if view.contextual else arms.features
+        features = view.policy_features(arms.raw) if view.contextual else arms.features
         estimates = config.objective_set.to_user_units(features @ evidence.theta.T)
         names = self._config.objective_set.names
         if config.objective_set.names != names:
@@ -268,26 +265,26 @@ class JournalRows:
         """Return the features of a context, if there is one."""
         context, remapping = view.context, self._remappings[version]
         if remapping is not None:
-            context = remapping.context(context, view.record)
+            context = remapping.map_context(context, view.record)
         return context if len(context) else None
 
 
-def _texts(lists: Sequence[Sequence[str] | None]) -> Any:
+def _string_lists(lists: Sequence[Sequence[str] | None]) -> Any:
     """Return lists of texts, many of which are the same object."""
-    pa = need_arrow()
-    distinct = {id(each): each for each in lists}
-    numbers = {key: n for n, key in enumerate(distinct)}
-    indices = pa.array([numbers[id(each)] for each in lists], pa.int64())
-    return pa.array(list(distinct.values()), pa.list_(pa.string())).take(indices)
+    pa = import_pyarrow()
+    lists_by_id = {id(strings): strings for strings in lists}
+    numbers = {key: n for n, key in enumerate(lists_by_id)}
+    indices = pa.array([numbers[id(strings)] for strings in lists], pa.int64())
+    return pa.array(list(lists_by_id.values()), pa.list_(pa.string())).take(indices)
 
 
-def utf8(text: str) -> str:
+def to_utf8(text: str) -> str:
     """Return a text as UTF-8 can hold it."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _in_utf8(texts: Sequence[str]) -> Sequence[str]:
-    return texts if "".join(texts).isascii() else list(map(utf8, texts))
+def _all_to_utf8(texts: Sequence[str]) -> Sequence[str]:
+    return texts if "".join(texts).isascii() else list(map(to_utf8, texts))
 
 
 def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray, NDArray[Any]]:
@@ -298,9 +295,9 @@ def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray,
         values = np.where(
             has_value & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values
         )
-    late = has_value & (block.state == MISSING)
+    is_late = has_value & (block.state == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
-    return values, names[np.where(late, len(STATUS), block.state)]
+    return values, names[np.where(is_late, len(STATUS), block.state)]
 
 
 def read_metadata(schema: Any) -> dict[str, Any]:

@@ -48,15 +48,15 @@ def find_changes(config: AgentConfig, changes: Mapping[str, Any]) -> dict[str, A
 def _check_names(changes: Mapping[str, Any]) -> None:
     for name in changes:
         if name not in AgentChanges.__annotations__:
-            allowed = ", ".join(sorted(AgentChanges.__annotations__))
-            raise ValueError(f"{name}: cannot be changed; expected some of {allowed}")
+            allowed_names = ", ".join(sorted(AgentChanges.__annotations__))
+            raise ValueError(f"{name}: cannot be changed; expected some of {allowed_names}")
 
 
-def _check_objectives(before: ObjectiveSet, after: ObjectiveSet) -> None:
+def _check_objectives(old_set: ObjectiveSet, new_set: ObjectiveSet) -> None:
     """Refuse objectives that mean something else under a name that there was."""
-    for objective in after.objectives:
-        index = before.index.get(objective.name)
-        previous = objective if index is None else before.objectives[index]
+    for objective in new_set.objectives:
+        index = old_set.index.get(objective.name)
+        previous = objective if index is None else old_set.objectives[index]
         for field in _FIXED_FIELDS:
             if getattr(previous, field) != getattr(objective, field):
                 raise ValueError(

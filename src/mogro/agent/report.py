@@ -1,8 +1,8 @@
-"""A page on an agent, for those who ask how it is doing."""
+"""The report of an agent, as an HTML page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import compress, starmap
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,12 @@ from mogro._intervals import ConfidenceInterval, are_rates
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.decision import Decision
-from mogro.agent.lift import lifts, mean_interval
+from mogro.agent.lift import mean_interval, measure_lifts
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
-from mogro.agent.views import Estimates, Front, activity
+from mogro.agent.views import Estimates, Front, activity_text
 
 _MAX_FEATURES = 10
 _MAX_ARMS = 1000
@@ -33,7 +33,7 @@ def make_parts(
     state: State,
     *,
     alarms: Sequence[Alarm],
-    last: Decision | None,
+    last_decision: Decision | None,
     estimates: Estimates | None,
     front: Front | None = None,
 ) -> dict[str, str]:
@@ -45,39 +45,41 @@ def make_parts(
         What the agent knows, and the decisions that it holds.
     alarms
         What should be looked at.
-    last
+    last_decision
         The last decision whose arms on offer are known.
     estimates
         Of these arms.
     front
         Of these arms, maybe with what is certain about them.
     """
-    held = HeldDecisions(state)
-    log_warnings = [_NOT_DRAWN] if len(held) and not held.has_flag(UNIFORM).any() else []
-    arms_note = _NO_ARMS if last is None else _arms_note(last)
-    expected = held.objective_set.to_user_units(held.block.estimates)
+    decisions = HeldDecisions(state)
+    log_warnings = [_NOT_DRAWN] if len(decisions) and not decisions.has_flag(UNIFORM).any() else []
+    arms_note = _NO_ARMS if last_decision is None else _arms_note(last_decision)
+    expected = decisions.objective_set.to_user_units(decisions.block.estimates)
     return {
-        "bottom_line": _page.text(held.bottom_line()),
-        "warnings": _page.messages([*(alarm.words for alarm in alarms), *log_warnings]),
-        "lift": _lift(held),
-        "lead": f"{activity(state)}; {len(held):,} decisions are held and on this page.",
-        "objectives": _objectives(held),
-        "rewards": _over_time(held, held.rewards, "{} over time"),
-        "arms_note": _page.text(arms_note),
+        "bottom_line": _page.escape(decisions.bottom_line()),
+        "warnings": _page.paragraphs([*(alarm.words for alarm in alarms), *log_warnings]),
+        "lift": _lift_table(decisions),
+        "lead": f"{activity_text(state)}; {len(decisions):,} decisions are held and on this page.",
+        "objectives": _objectives_table(decisions),
+        "rewards": _draw_over_time(decisions, decisions.rewards, "{} over time"),
+        "arms_note": _page.escape(arms_note),
         "arms": _draw_arms(estimates, front) if estimates and front else "",
-        "front": _certainty(front) if front else "",
-        "arms_table": _list_arms(held, estimates, front),
-        "exploration": _exploration(held),
+        "front": _certainty_text(front) if front else "",
+        "arms_table": _arms_table(decisions, estimates, front),
+        "exploration": _draw_exploration(decisions),
         "surprises_note": _DRIFT,
-        "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),
-        "features": _features(held, state),
+        "surprises": _draw_over_time(
+            decisions, decisions.rewards - expected, "{}: reward less what was expected"
+        ),
+        "features": _features_table(decisions, state),
     }
 
 
 def make_report(parts: Mapping[str, str]) -> str:
     """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
     style = _page.STYLE.read_text(encoding="utf-8")
-    return _page.fill(Path(__file__).with_name("report.html"), style=style, **parts)
+    return _page.fill_template(Path(__file__).with_name("report.html"), style=style, **parts)
 
 
 class HeldDecisions:
@@ -87,20 +89,20 @@ class HeldDecisions:
         rows, self.objective_set = state.ledger.live(), state.objective_set
         self.block = block = state.ledger.gather(rows)
         self.arms = [state.ledger.arms[row] for row in rows.tolist()]
-        timed = len(rows) > 0 and bool(self.has_flag(TIMED).all())
-        clock = block.time if timed else np.arange(len(rows), dtype=float)
+        has_times = len(rows) > 0 and bool(self.has_flag(TIMED).all())
+        clock = block.time if has_times else np.arange(len(rows), dtype=float)
         low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
-        periods = _page.periods(float(low), float(high), timed=timed)
-        self.period = periods.number(clock)
+        periods = _page.make_periods(float(low), float(high), has_times=has_times)
+        self.period = periods.indices(clock)
         self.middles, self.label = periods.middles, periods.label
         self.rewards = learned_rewards(block, state.objective_set, state.defaults)
-        self.lifts = lifts(
+        self.lifts = measure_lifts(
             state.objective_set,
             self.rewards,
-            pending=block.state == PENDING,
+            is_pending=block.state == PENDING,
             times=block.time,
-            held_out=self.has_flag(HOLDOUT),
-            observed=self.has_flag(OBSERVED),
+            is_held_out=self.has_flag(HOLDOUT),
+            made_elsewhere=self.has_flag(OBSERVED),
             subjects=block.subject,
         )
 
@@ -131,35 +133,35 @@ class HeldDecisions:
         advice = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {advice}"
 
-    def status(self, m: int) -> dict[str, int]:
+    def status_counts(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
-        states = self.block.state[:, m]
-        counts = np.bincount(states, minlength=len(STATUS)).tolist()
+        statuses = self.block.state[:, m]
+        counts = np.bincount(statuses, minlength=len(STATUS)).tolist()
         has_value = ~np.isnan(self.block.values[:, m])
-        late = np.isin(states, (MISSING, DEFAULTED)) & has_value
-        return dict(zip(STATUS, counts, strict=True)) | {"late": int(late.sum())}
+        is_late = np.isin(statuses, (MISSING, DEFAULTED)) & has_value
+        return dict(zip(STATUS, counts, strict=True)) | {"late": int(is_late.sum())}
 
 
-def _objectives(held: HeldDecisions) -> str:
-    counts = [held.status(m) for m in range(len(held.objective_set))]
-    rare_kinds = [kind for kind in _RARE_STATUSES if any(count[kind] for count in counts)]
+def _objectives_table(decisions: HeldDecisions) -> str:
+    counts = [decisions.status_counts(m) for m in range(len(decisions.objective_set))]
+    rare_kinds = [kind for kind in _RARE_STATUSES if any(status[kind] for status in counts)]
     kinds = ["pending", "learned", "defaulted", *rare_kinds]
     rows = []
-    for m, objective in enumerate(held.objective_set.objectives):
+    for m, objective in enumerate(decisions.objective_set.objectives):
         description = [objective.name, objective.direction, f"{objective.unit:g}"]
-        mean = _mean_text(mean_interval(held.rewards[:, m]))
+        mean = _mean_text(mean_interval(decisions.rewards[:, m]))
         rows.append([*description, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
-    heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
-    return _page.table("Objectives", heads, rows)
+    headers = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
+    return _page.html_table("Objectives", headers, rows)
 
 
 def _mean_text(mean: ConfidenceInterval) -> str:
     return "nothing yet" if np.isnan(mean.value) else str(mean)
 
 
-def _lift(held: HeldDecisions) -> str:
+def _lift_table(decisions: HeldDecisions) -> str:
     """Return what the agent adds to its baseline, as a table; nothing without a holdout."""
-    if not held.lifts:
+    if not decisions.lifts:
         return ""
     rows = [
         [
@@ -167,28 +169,29 @@ def _lift(held: HeldDecisions) -> str:
             *map(_mean_text, (lift.difference, lift.agent, lift.baseline)),
             *(f"{agent:,} and {baseline:,}" for agent, baseline in (lift.decisions, lift.subjects)),
         ]
-        for lift in held.lifts
+        for lift in decisions.lifts
     ]
-    heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
-    table = _page.table("What the agent adds", [*heads, "decisions", "subjects"], rows)
+    headers = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
+    table = _page.html_table("What the agent adds", [*headers, "decisions", "subjects"], rows)
     return f"<h2>What the agent adds</h2>{table}"
 
 
-def _arms_note(last: Decision) -> str:
-    where = "" if last.inputs.arms.context is None else ", in its context"
-    arms = f"{len(last.inputs.arms):,} of them"
-    return f"Arms on offer are those of the last decision, {last.id!r}{where}: {arms}."
+def _arms_note(decision: Decision) -> str:
+    suffix = "" if decision.inputs.arms.context is None else ", in its context"
+    arms = f"{len(decision.inputs.arms):,} of them"
+    return f"Arms on offer are those of the last decision, {decision.id!r}{suffix}: {arms}."
 
 
-def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
+def _draw_over_time(decisions: HeldDecisions, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
-    kinds, held_out = {"": np.ones(len(held), dtype=np.bool_)}, held.has_flag(HOLDOUT)
+    kinds, held_out = {"": np.ones(len(decisions), dtype=np.bool_)}, decisions.has_flag(HOLDOUT)
     if held_out.any():
-        kinds = {"agent": ~held_out & ~held.has_flag(OBSERVED), "baseline": held_out}
+        kinds = {"agent": ~held_out & ~decisions.has_flag(OBSERVED), "baseline": held_out}
     figures = []
-    for name, column in zip(held.objective_set.names, values.T, strict=True):
-        series = [held.series(kind, np.where(mask, column, np.nan)) for kind, mask in kinds.items()]
-        figures.append(draw(caption.format(name), series, x=held.label, y=name))
+    for name, column in zip(decisions.objective_set.names, values.T, strict=True):
+        columns = {kind: np.where(mask, column, np.nan) for kind, mask in kinds.items()}
+        series = list(starmap(decisions.series, columns.items()))
+        figures.append(draw(caption.format(name), series, x=decisions.label, y=name))
     return "".join(figures)
 
 
@@ -198,69 +201,70 @@ def _draw_arms(estimates: Estimates, front: Front) -> str:
         return ""
     on_front, series = np.isin(estimates.arms, front.arms), []
     for label, mask in (("others", ~on_front), ("best for some weights", on_front)):
-        names, (x, y) = list(compress(estimates.arms, mask)), estimates.shown[mask, :2].T
-        others = mask is not on_front
-        intervals = None if others else estimates.intervals[mask, :2]
-        series.append(Series(label, x, y, names=names, intervals=intervals, faint=others))
+        names, (x, y) = list(compress(estimates.arms, mask)), estimates.clipped_values[mask, :2].T
+        is_other = mask is not on_front
+        intervals = None if is_other else estimates.intervals[mask, :2]
+        series.append(Series(label, x, y, names=names, intervals=intervals, faint=is_other))
     x_label, y_label = front.objectives[:2]
     caption = "Arms on offer, as believed; the best with 95 %"
-    return draw(caption, [each for each in series if each.names], x=x_label, y=y_label)
+    return draw(caption, [line for line in series if line.names], x=x_label, y=y_label)
 
 
-def _certainty(front: Front) -> str:
+def _certainty_text(front: Front) -> str:
     """Say how much is certain of the front; nothing without a confidence."""
     if not front.certain:
         return ""
-    count = Counter(front.certain.values())
-    words = (
-        f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
-        f"certainly off it, {count['open']:,} open: {front.progress}."
+    counts = Counter(front.certain.values())
+    sentence = (
+        f"Of the arms on offer {counts['on']:,} are certainly on the true front, {counts['off']:,} "
+        f"certainly off it, {counts['open']:,} open: {front.progress}."
     )
-    return f"<p>{_page.text(words)}</p>"
+    return f"<p>{_page.escape(sentence)}</p>"
 
 
-def _list_arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> str:
+def _arms_table(decisions: HeldDecisions, estimates: Estimates | None, front: Front | None) -> str:
     """List arms: how often they were chosen, and of those on offer what is believed."""
-    counts, recent_counts = Counter(held.arms), Counter(held.arms[-_RECENT_DECISIONS:])
+    counts, recent_counts = Counter(decisions.arms), Counter(decisions.arms[-_RECENT_DECISIONS:])
     recent_total = max(recent_counts.total(), 1)
-    heads = ["arm", "chosen", f"of the last {recent_total:,}"]
-    known: dict[str, list[str]] = {}
+    headers = ["arm", "chosen", f"of the last {recent_total:,}"]
+    beliefs_by_arm: dict[str, list[str]] = {}
     if estimates is not None and front is not None:
         shares = dict(zip(front.arms, front.shares.tolist(), strict=True))
-        heads += [*(f"{name}, believed" for name in estimates.objectives), "best for some weights"]
-        heads += ["certain"] * bool(front.certain)
-        for arm, *beliefs in map(estimates.row, range(len(estimates.arms))):
-            share = f"{shares[arm]:.1%} of them" if arm in shares else ""
-            known[arm] = [*beliefs, share, *([front.certain[arm]] if front.certain else [])]
-    order = sorted({*known, *counts}, key=lambda arm: (-recent_counts[arm], -counts[arm], arm))
-    not_on_offer = ["not on offer", *[""] * len(heads)][: len(heads) - 3]
+        headers += [f"{name}, believed" for name in estimates.objectives]
+        headers += ["best for some weights", *(["certain"] * bool(front.certain))]
+        for arm, *cells in map(estimates.row, range(len(estimates.arms))):
+            cells.append(f"{shares[arm]:.1%} of them" if arm in shares else "")
+            beliefs_by_arm[arm] = cells + ([front.certain[arm]] if front.certain else [])
+    arms = {*beliefs_by_arm, *counts}
+    ordered_arms = sorted(arms, key=lambda arm: (-recent_counts[arm], -counts[arm], arm))
+    not_on_offer = ["not on offer", *[""] * len(headers)][: len(headers) - 3]
     rows = []
-    for arm in order[:_MAX_ARMS]:
+    for arm in ordered_arms[:_MAX_ARMS]:
         share = f"{recent_counts[arm] / recent_total:.1%}"
-        rows.append([arm, f"{counts[arm]:,}", share, *known.get(arm, not_on_offer)])
-    label = "Arms" if len(order) <= _MAX_ARMS else f"The first {_MAX_ARMS:,} of {len(order):,} arms"
+        rows.append([arm, f"{counts[arm]:,}", share, *beliefs_by_arm.get(arm, not_on_offer)])
+    label = "Arms" if len(arms) <= _MAX_ARMS else f"The first {_MAX_ARMS:,} of {len(arms):,} arms"
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
-    return f"{region}{_page.table(label, heads, rows)}</div>"
+    return f"{region}{_page.html_table(label, headers, rows)}</div>"
 
 
-def _exploration(held: HeldDecisions) -> str:
+def _draw_exploration(decisions: HeldDecisions) -> str:
     series = []
     for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
-        flags = np.where(held.has_flag(HOLDOUT), np.nan, 100.0 * held.has_flag(flag))
-        series.append(held.series(label, flags)._replace(low=None, high=None))
-    return draw("Decisions that were not greedy", series, x=held.label, y="% of decisions")
+        flags = np.where(decisions.has_flag(HOLDOUT), np.nan, 100.0 * decisions.has_flag(flag))
+        series.append(decisions.series(label, flags)._replace(low=None, high=None))
+    return draw("Decisions that were not greedy", series, x=decisions.label, y="% of decisions")
 
 
-def _features(held: HeldDecisions, state: State) -> str:
+def _features_table(decisions: HeldDecisions, state: State) -> str:
     """Return the features by what their usual variation changes."""
-    if len(held) < 2:
+    if len(decisions) < 2:
         return "<p>Nothing is known yet.</p>"
-    scale, names = held.objective_set.scale, state.config.features.names
-    effects = state.learner.theta * held.block.features.std(axis=0)  # (M, p)
+    scale, names = decisions.objective_set.scale, state.config.features.names
+    effects = state.learner.theta * decisions.block.features.std(axis=0)  # (M, p)
     order = np.argsort(-np.abs(effects).max(axis=0), kind="stable")
     rows = [
         [names[j], *(f"{value:+.3g}" for value in effects[:, j] * scale)]
         for j in order[:_MAX_FEATURES].tolist()
         if effects[:, j].any()
     ]
-    return _page.table("What matters", ["feature", *held.objective_set.names], rows)
+    return _page.html_table("What matters", ["feature", *decisions.objective_set.names], rows)

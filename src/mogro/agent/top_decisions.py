@@ -13,50 +13,51 @@ def make_top_decisions(
     state: State, id: str | None, request: Request, top: int
 ) -> list[tuple[Decision, bool]]:
     """Make decisions, each by what the ones before have put in flight, and say which are new."""
-    offered, first_id = request.arms, id or unused_id(state)[1]
-    numbers = range(2, min(top, len(offered)) + 1)
+    arm_set, first_id = request.arms, id or unused_id(state)[1]
+    numbers = range(2, min(top, len(arm_set)) + 1)
     ids = [first_id, *(f"{first_id}/{number}" for number in numbers)]
-    known = {each: decision_from_ledger(state, each) for each in ids if each in state.ledger.rows}
+    known_ids = [known_id for known_id in ids if known_id in state.ledger.rows]
+    decisions_by_id = {known_id: decision_from_ledger(state, known_id) for known_id in known_ids}
     if id is not None:
-        _check_known(id, known)
+        _check_known(id, decisions_by_id)
     if state.config.holdout:
         request, _ = assign_subject(state.config, first_id, request)
-    taken = {decision.arm for decision in known.values()}
-    available = np.array([arm not in taken for arm in offered.ids])
+    chosen_arms = {decision.arm for decision in decisions_by_id.values()}
+    is_available = np.array([arm not in chosen_arms for arm in arm_set.ids])
     learner, accounts = state.at(request.time)
     decisions: list[tuple[Decision, bool]] = []
-    before, may_explore = 0, True
+    index, may_explore = 0, True
     for decision_id in ids:
-        if decision_id in known:
-            decisions.append((known[decision_id], False))
-        elif available.any():
-            arms = offered if available.all() else offered.subset(available)
-            remaining = request._replace(arms=arms)
+        if decision_id in decisions_by_id:
+            decisions.append((decisions_by_id[decision_id], False))
+        elif is_available.any():
+            arms = arm_set if is_available.all() else arm_set.subset(is_available)
+            next_request = request._replace(arms=arms)
             try:
-                basis = learner, accounts, remaining
-                inputs = make_inputs(state, *basis, before=before, may_explore=may_explore)
+                beliefs = learner, accounts, next_request
+                inputs = make_inputs(state, *beliefs, before=index, may_explore=may_explore)
             except InfeasibleConstraints:
                 if not decisions:
                     raise
                 break
             new_id = id if decision_id == first_id else decision_id
-            decision = make_decision(state, new_id, remaining, inputs, grouped=True)
-            decision = with_evidence(state, remaining, decision, before=before)
+            decision = make_decision(state, new_id, next_request, inputs, grouped=True)
+            decision = with_evidence(state, next_request, decision, group_index=index)
             decisions.append((decision, True))
-            available[offered.ids.index(decision.arm)] = False
-            accounts = state.accounts_after(accounts, decision.event, before)
-            may_explore, before = inputs.explore is not None, before + 1
+            is_available[arm_set.ids.index(decision.arm)] = False
+            accounts = state.accounts_after(accounts, decision.event, index)
+            may_explore, index = inputs.explore is not None, index + 1
             if may_explore:  # what is in flight now need not be explored again
                 learner = learner.copy()
-                learner.add_pending(-before, decision.event.features, decision.time)
+                learner.add_pending(-index, decision.event.features, decision.time)
     return decisions
 
 
-def _check_known(id: str, known: dict[str, Decision]) -> None:
+def _check_known(id: str, decisions_by_id: dict[str, Decision]) -> None:
     """Refuse ids of decisions that were made otherwise, whose arms might be the same."""
-    if id not in known and f"{id}/2" in known:
+    if id not in decisions_by_id and f"{id}/2" in decisions_by_id:
         raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
-    for decision in known.values():
+    for decision in decisions_by_id.values():
         if not decision.event.grouped:
             raise ValueError(
                 f"id: expected a decision of decide_top, got {decision.id!r}, made by decide"

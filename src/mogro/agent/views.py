@@ -64,7 +64,7 @@ class Front:
 
     def __str__(self) -> str:
         order = np.argsort(-self.shares, kind="stable")
-        heads = ["arm", *self.objectives, "share of weights", *(["certain"] * bool(self.certain))]
+        headers = ["arm", *self.objectives, "share of weights", *(["certain"] * bool(self.certain))]
         rows = [
             [
                 self.arms[i],
@@ -74,7 +74,7 @@ class Front:
             ]
             for i in order
         ]
-        table = _page.text_table(heads, rows)
+        table = _page.text_table(headers, rows)
         return f"{table}\n{self.progress}" if self.certain else table
 
     __repr__ = __str__
@@ -109,14 +109,14 @@ class Estimates:
     intervals: FloatArray
 
     @cached_property
-    def shown(self) -> FloatArray:
+    def clipped_values(self) -> FloatArray:
         """The values, (K, M), within their intervals: rates are within 0 and 1."""
         return np.clip(self.values, self.intervals[..., 0], self.intervals[..., 1])
 
     def row(self, index: int) -> list[str]:
         """Return an arm and its estimates with their intervals, in words."""
-        pairs = zip(self.shown[index], self.intervals[index], strict=True)
-        return [self.arms[index], *(_page.interval(*pair) for pair in pairs)]
+        pairs = zip(self.clipped_values[index], self.intervals[index], strict=True)
+        return [self.arms[index], *(_page.format_interval(*pair) for pair in pairs)]
 
     def __str__(self) -> str:
         rows = [self.row(index) for index in range(len(self.arms))]
@@ -160,10 +160,10 @@ def certain_front(
         delta=1 - confidence,
         effective=True,
     )
-    states = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
-    certain = dict(zip(arms.ids, states, strict=True))
+    labels = np.where(certainty.on, "on", np.where(certainty.off, "off", "open")).tolist()
+    state_by_arm = dict(zip(arms.ids, labels, strict=True))
     front = learned_front(*learner.beliefs_about(arms), config)
-    return replace(front, certain=certain, confidence=confidence)
+    return replace(front, certain=state_by_arm, confidence=confidence)
 
 
 def noise_in_units(
@@ -189,11 +189,11 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     errors = np.sqrt(variances * beliefs.noise) * np.abs(objective_set.scale)
     values = objective_set.to_user_units(beliefs.estimates(features))
     z = student_quantile(LEVEL, np.maximum(learner.observed.free, 1))
-    student = np.stack([values - z * errors, values + z * errors], axis=-1)
-    rates = rate_interval(
+    student_intervals = np.stack([values - z * errors, values + z * errors], axis=-1)
+    rate_intervals = rate_interval(
         values, 1 / np.maximum(variances, _LEAST_VARIANCE), student_quantile(LEVEL, np.inf)
     )
-    intervals = np.where(_are_rates(learner, config)[:, None], rates, student)
+    intervals = np.where(_are_rates(learner, config)[:, None], rate_intervals, student_intervals)
     return Estimates(arms.ids, values, errors, objective_set.names, intervals)
 
 
@@ -208,8 +208,8 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
     total = scale * y + offset * n
     squares = scale**2 * y2 + 2 * scale * offset * y + offset**2 * n
     sums_match = np.abs(total - squares) <= _ROUNDING * (n + np.abs(offset) * n)
-    within = (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n)
-    return np.asarray((n > 0) & sums_match & within)
+    in_range = (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n)
+    return np.asarray((n > 0) & sums_match & in_range)
 
 
 def agent_text(state: State) -> str:
@@ -219,22 +219,23 @@ def agent_text(state: State) -> str:
 
 def agent_html(state: State) -> str:
     """Describe an agent for a notebook."""
-    return f"<p>{_page.text(_heading(state))}</p>" + _page.table("Objectives", *_objectives(state))
+    table = _page.html_table("Objectives", *_objectives(state))
+    return f"<p>{_page.escape(_heading(state))}</p>{table}"
 
 
 def _heading(state: State) -> str:
     policy = " ".join(repr(state.config.policy).split())
     policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
-    return f"Agent: {policy}, {activity(state)}"
+    return f"Agent: {policy}, {activity_text(state)}"
 
 
-def activity(state: State) -> str:
+def activity_text(state: State) -> str:
     """Say how much has happened so far, also of what is no longer held."""
     counters, ledger = state.counters, state.ledger
-    learned = counters.learned + counters.defaulted
+    learned_rewards = counters.learned + counters.defaulted
     return (
         f"{counters.decisions} decisions ({counters.explored} to explore), "
-        f"{len(ledger) - ledger.done} pending, {learned} rewards learned "
+        f"{len(ledger) - ledger.done} pending, {learned_rewards} rewards learned "
         f"({counters.defaulted} defaults)"
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro.agent.lift import Lift, lifts
+from mogro.agent.lift import Lift, measure_lifts
 from mogro.evaluation.log_records import numbers
 from mogro.evaluation.logs import read_log
 
@@ -32,19 +32,19 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     True
     """
     agent_log = read_log(log)
-    objective_set, data = agent_log.objective_set, agent_log.data
+    objective_set, dataset = agent_log.objective_set, agent_log.dataset
     names = objective_set.names
-    each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
-    table = data.to_table(columns=["time", "holdout", "observed", "subject", *each])
-    measured = lifts(
+    outcome_columns = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
+    table = dataset.to_table(columns=["time", "holdout", "observed", "subject", *outcome_columns])
+    results = measure_lifts(
         objective_set,
         np.column_stack([numbers(table.column(f"reward_{name}")) for name in names]),
-        pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
+        is_pending=np.column_stack([table.column(f"status_{name}") for name in names]) == "pending",
         times=numbers(table.column("time")),
-        held_out=table.column("holdout").to_numpy(),
-        observed=table.column("observed").to_numpy(),
+        is_held_out=table.column("holdout").to_numpy(),
+        made_elsewhere=table.column("observed").to_numpy(),
         subjects=table.column("subject").fill_null(0).to_numpy(),
     )
-    if not measured:
+    if not results:
         raise ValueError("log: expected decisions of a baseline (holdout=), got none")
-    return measured
+    return results

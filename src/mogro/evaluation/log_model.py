@@ -24,7 +24,7 @@ class LogModel:
         self._targets, self._objectives = targets, objectives
         self._features: FeatureMap | None = None  # until there are rows
         self._posterior: Posterior
-        self._chosen: FloatArray
+        self._feature_sums: FloatArray
         self._row_count = 0
 
     def add(self, records: LogRecords, targets: list[Probabilities]) -> None:
@@ -38,17 +38,17 @@ class LogModel:
             self._features = FeatureMap(arm_dim, dim or None, products)
             size, prior = self._features.size, learned_prior(self._features)
             self._posterior = Posterior(size, self._objectives, prior=prior)
-            self._chosen = np.zeros((self._targets, size))
+            self._feature_sums = np.zeros((self._targets, size))
         rewards = records.rewards
         observed = ~np.isnan(rewards)
-        x = self._features.join(features[np.arange(rows), records.chosen], contexts)
+        x = self._features.join(features[np.arange(rows), records.chosen_index], contexts)
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
         self._row_count += rows
         for index, target in enumerate(targets):
-            arms = np.vecmat(target.values, features)
-            self._chosen[index] += self._features.join(arms, contexts).sum(axis=0)
+            mean_arms = np.vecmat(target.values, features)
+            self._feature_sums[index] += self._features.join(mean_arms, contexts).sum(axis=0)
 
-    def answer(self, rates: BoolArray) -> tuple[FloatArray, FloatArray] | None:
+    def estimate(self, rates: BoolArray) -> tuple[FloatArray, FloatArray] | None:
         """Return the values (W, M) and intervals of 95 % (W, M, 2); None if too little is known.
 
         Intervals of rates are within 0 and 1.
@@ -60,10 +60,10 @@ class LogModel:
             return None
         if posterior.due:
             posterior.learn_prior(posterior.evidence())
-        beliefs, mean = posterior.beliefs(), self._chosen / self._row_count
+        beliefs, mean = posterior.beliefs(), self._feature_sums / self._row_count
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
         z = student_quantile(LEVEL, np.maximum(posterior.free, 1))
-        reach = z * np.sqrt(variances * beliefs.noise)
-        student = np.stack([values - reach, values + reach], axis=-1)
-        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), student)
+        half_widths = z * np.sqrt(variances * beliefs.noise)
+        bounds = np.stack([values - half_widths, values + half_widths], axis=-1)
+        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), bounds)
         return np.clip(values, bounds[..., 0], bounds[..., 1]), bounds

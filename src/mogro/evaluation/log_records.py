@@ -19,7 +19,7 @@ class LogRecords:
     ----------
     batch
         Columns of the rows, by Arrow.
-    rows
+    row_numbers
         Their numbers in the log, (n,).
     objective_set
         All objectives of the log.
@@ -28,13 +28,13 @@ class LogRecords:
     """
 
     batch: Any
-    rows: NDArray[np.intp]
+    row_numbers: NDArray[np.intp]
     objective_set: ObjectiveSet
-    judged: list[int]
+    objective_indices: list[int]
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.rows)
+        return len(self.row_numbers)
 
     def numbers(self, name: str) -> FloatArray:
         """Return a column of numbers, (n,); NaN where it has none."""
@@ -43,42 +43,42 @@ class LogRecords:
     @cached_property
     def rewards(self) -> FloatArray:
         """Rewards to be judged, (n, J), in the user's units; NaN where there is none."""
-        names = [self.objective_set.names[m] for m in self.judged]
+        names = [self.objective_set.names[m] for m in self.objective_indices]
         return np.stack([self.numbers(f"reward_{name}") for name in names], axis=1)
 
     @cached_property
-    def on_offer(self) -> BoolArray:
+    def arm_mask(self) -> BoolArray:
         """Which places are arms, (n, K)."""
         sizes, _ = self._lists("offered")
         return np.asarray(np.arange(sizes.max()) < sizes[:, None])
 
     @cached_property
-    def chosen(self) -> NDArray[np.intp]:
+    def chosen_index(self) -> NDArray[np.intp]:
         """Where the logged arm stands among those on offer, (n,)."""
         import pyarrow as pa
 
         arm, offered = self.batch.column("arm"), self.batch.column("offered")
-        words = pa.concat_arrays([offered.flatten(), arm]).dictionary_encode()
-        codes = words.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        listed = np.full(self.on_offer.shape, -1)
-        listed[self.on_offer] = codes[: -len(arm)]
-        same = listed == codes[-len(arm) :, None]
-        for bad in np.flatnonzero(~same.any(axis=1))[:1].tolist():
+        encoded = pa.concat_arrays([offered.flatten(), arm]).dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes_on_offer = np.full(self.arm_mask.shape, -1)
+        codes_on_offer[self.arm_mask] = codes[: -len(arm)]
+        is_chosen = codes_on_offer == codes[-len(arm) :, None]
+        for row in np.flatnonzero(~is_chosen.any(axis=1))[:1].tolist():
             raise ValueError(
-                f"offered: expected the chosen arm among those on offer, got {arm[bad].as_py()!r} "
-                f"beside {offered[bad].as_py()} in row {self.rows[bad]}"
+                f"offered: expected the chosen arm among those on offer, got {arm[row].as_py()!r} "
+                f"beside {offered[row].as_py()} in row {self.row_numbers[row]}"
             )
-        return np.asarray(same.argmax(axis=1))
+        return np.asarray(is_chosen.argmax(axis=1))
 
     @cached_property
     def estimates(self) -> FloatArray:
         """What was believed of the arms on offer, (n, K, M), in the user's units; 0 elsewhere."""
-        return self._of_arms("offered_estimates")
+        return self._arm_arrays("offered_estimates")
 
     @cached_property
     def features(self) -> FloatArray:
         """Features of the arms on offer, (n, K, A); 0 elsewhere."""
-        return self._of_arms("offered_features")
+        return self._arm_arrays("offered_features")
 
     @cached_property
     def contexts(self) -> FloatArray:
@@ -97,22 +97,22 @@ class LogRecords:
         sizes = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
         return sizes, column.flatten().to_numpy(zero_copy_only=False)
 
-    def _of_arms(self, name: str) -> FloatArray:
+    def _arm_arrays(self, name: str) -> FloatArray:
         """Return lists of numbers of arms, row after row of each, as (n, K, width)."""
         if not self.has(name, "offered"):
             raise ValueError(
-                f"log: expected {name} in every row, got rows without, from {self.rows[0]} on; "
-                "agents with a journal record them"
+                f"log: expected {name} in every row, got rows without, from {self.row_numbers[0]} "
+                "on; agents with a journal record them"
             )
-        (sizes, values), arms = self._lists(name), self.on_offer.sum(axis=1)
+        (sizes, values), arms = self._lists(name), self.arm_mask.sum(axis=1)
         width = int(sizes[0] // arms[0])
-        for bad in np.flatnonzero(sizes != arms * width)[:1].tolist():
+        for row in np.flatnonzero(sizes != arms * width)[:1].tolist():
             raise ValueError(
-                f"{name}: expected {arms[bad]} arms x {width} numbers, got {sizes[bad]} "
-                f"in row {self.rows[bad]}"
+                f"{name}: expected {arms[row]} arms x {width} numbers, got {sizes[row]} "
+                f"in row {self.row_numbers[row]}"
             )
-        result = np.zeros((*self.on_offer.shape, width))
-        result[self.on_offer] = values.reshape(-1, width)
+        result = np.zeros((*self.arm_mask.shape, width))
+        result[self.arm_mask] = values.reshape(-1, width)
         return result
 
 
@@ -125,20 +125,20 @@ EXCLUSIONS = (
 )
 
 
-def exclusion_reasons(batch: Any, until: float) -> NDArray[np.intp]:
+def exclusion_reasons(batch: Any, first_open_time: float) -> NDArray[np.intp]:
     """Return 0 for rows that count, (n,); for others the number of their reason in ``EXCLUSIONS``.
 
     What has come in an open window is no sample, for values come sooner than their absence. Of an
     objective nothing was believed before it was added, and predictions that some rows lack would
     not stand for the others.
     """
-    reasons = np.where(numbers(batch.column("time")) >= until, 1, 0)
+    reasons = np.where(numbers(batch.column("time")) >= first_open_time, 1, 0)
     reasons[~np.asarray(batch.column("propensity").is_valid())] = 2
     reasons[np.asarray(batch.column("holdout")) & ~np.asarray(batch.column("uniform"))] = 3
-    beliefs = batch.column("offered_estimates")
-    unknown = np.isnan(numbers(beliefs.flatten()))
-    early = np.unique(np.asarray(beliefs.value_parent_indices())[unknown])
-    reasons[early] = np.where(reasons[early] == 0, 4, reasons[early])
+    estimates = batch.column("offered_estimates")
+    is_unknown = np.isnan(numbers(estimates.flatten()))
+    early_rows = np.unique(np.asarray(estimates.value_parent_indices())[is_unknown])
+    reasons[early_rows] = np.where(reasons[early_rows] == 0, 4, reasons[early_rows])
     return reasons
 
 

@@ -86,4 +86,4 @@ def evaluate(
         agent_log.target_rows(records, target(records), predictions=predictions)
         for records in agent_log.records()
     )
-    return agent_log.named(estimate(chunks, self_normalised=self_normalised), *notes)
+    return agent_log.labelled(estimate(chunks, self_normalised=self_normalised), *notes)

@@ -36,12 +36,12 @@ class Recommendation:
                 f"NO TRADE-OFF is known to reach {self.constraints}: "
                 f"the nearest does with confidence {self.confidence:.1%}"
             )
-        shown = ", ".join(
+        values = ", ".join(
             f"{name} {value:.4g} [{self.intervals[name][0]:.4g}, {self.intervals[name][1]:.4g}]"
             for name, value in self.values.items()
         )
-        sure = f"; {self.constraints} with confidence {self.confidence:.1%}"
-        return f"{format_weights(self.weights)}: {shown}{sure if self.constraints else ''}"
+        constraints = f"; {self.constraints} with confidence {self.confidence:.1%}"
+        return f"{format_weights(self.weights)}: {values}{constraints if self.constraints else ''}"
 
     __repr__ = __str__
 

@@ -64,20 +64,20 @@ def decisions_needed(
     69353
     """
     gap = abs(real(difference, "difference"))
-    draws, apart = share(epsilon, "epsilon"), share(differing, "differing")
-    if not (gap > 0 and draws > 0 and apart > 0):
+    draw_share, difference_share = share(epsilon, "epsilon"), share(differing, "differing")
+    if not (gap > 0 and draw_share > 0 and difference_share > 0):
         raise ValueError(
             "difference, epsilon, differing: expected numbers that are not 0, got "
             f"{difference}, {epsilon}, {differing}"
         )
     errors = standard_errors(level=level, power=power)
-    arms_per_draw = count(arms, "arms") * apart / draws
-    by_noise = 2 * real(noise, "noise", minimum=0) ** 2 * arms_per_draw * (errors / gap) ** 2
-    return math.ceil(max(by_noise, MIN_ROWS * arms_per_draw / (2 * apart**2)))
+    decisions_per_draw = count(arms, "arms") * difference_share / draw_share
+    by_noise = 2 * real(noise, "noise", minimum=0) ** 2 * decisions_per_draw * (errors / gap) ** 2
+    return math.ceil(max(by_noise, MIN_ROWS * decisions_per_draw / (2 * difference_share**2)))
 
 
 def standard_errors(*, level: float, power: float) -> float:
     """Return how many standard errors a difference has to be, to be seen with some power."""
     normal = NormalDist()
-    confidence, chance = share(level, "level", closed="()"), share(power, "power", closed="()")
-    return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(chance)
+    confidence, probability = share(level, "level", closed="()"), share(power, "power", closed="()")
+    return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(probability)

@@ -23,9 +23,9 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     objective_set = log.objective_set
     if isinstance(policy, Mapping):
         weights = objective_set.shares(policy)
-        return lambda r: greedy_probabilities(read_estimates(r), r.on_offer, weights), ()
+        return lambda r: greedy_probabilities(read_estimates(r), r.arm_mask, weights), ()
     if isinstance(policy, Agent):
-        return _agent_target(policy), _in_sample(policy, log, source)
+        return _agent_target(policy), _in_sample_notes(policy, log, source)
     if isinstance(policy, LinearPolicy):
         return _policy_target(policy, objective_set), ()
     if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
@@ -54,29 +54,29 @@ def read_estimates(records: LogRecords) -> FloatArray:
 
 
 def greedy_probabilities(
-    values: FloatArray, on_offer: BoolArray, weights: FloatArray
+    values: FloatArray, arm_mask: BoolArray, weights: FloatArray
 ) -> Probabilities:
     """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
-    scores = np.where(on_offer, values @ weights, -np.inf)
-    best, every = scores.argmax(axis=1), np.arange(len(scores))
-    slack = SLACK * (np.abs(values[every, best]) @ weights)
-    tied = scores >= (scores[every, best] - slack)[:, None]
-    return exact_probabilities(tied / tied.sum(axis=1, keepdims=True))
+    scores = np.where(arm_mask, values @ weights, -np.inf)
+    best_arms, rows = scores.argmax(axis=1), np.arange(len(scores))
+    slack = SLACK * (np.abs(values[rows, best_arms]) @ weights)
+    is_best = scores >= (scores[rows, best_arms] - slack)[:, None]
+    return exact_probabilities(is_best / is_best.sum(axis=1, keepdims=True))
 
 
 def _selection_target(selection: Selection, *, uniform: float) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
     def target(records: LogRecords) -> Probabilities:
-        values = read_estimates(records)
+        estimates = read_estimates(records)
 
-        def choose(row: int, here: BoolArray) -> Probabilities:
-            step, rng = int(records.rows[row]), np.random.default_rng(0)
-            return selection_probabilities(values[row, here], selection, step=step, rng=rng)
+        def choose(row: int, mask: BoolArray) -> Probabilities:
+            step, rng = int(records.row_numbers[row]), np.random.default_rng(0)
+            return selection_probabilities(estimates[row, mask], selection, step=step, rng=rng)
 
-        chances, errors = _row_by_row(records, choose)
-        shares = records.on_offer / records.on_offer.sum(axis=1, keepdims=True)
-        return Probabilities((1 - uniform) * chances + uniform * shares, (1 - uniform) * errors)
+        values, errors = _row_by_row(records, choose)
+        shares = records.arm_mask / records.arm_mask.sum(axis=1, keepdims=True)
+        return Probabilities((1 - uniform) * values + uniform * shares, (1 - uniform) * errors)
 
     return target
 
@@ -105,7 +105,7 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
                 f"policy: expected dim={features.shape[-1]}, the number of features in the log, "
                 f"got {policy.dim}"
             )
-        return _row_by_row(records, lambda row, here: policy.probabilities(features[row, here]))
+        return _row_by_row(records, lambda row, mask: policy.probabilities(features[row, mask]))
 
     return target
 
@@ -116,10 +116,10 @@ def _agent_target(agent: Agent) -> Target:
         names = records.batch.column("offered").to_pylist()
         times = records.batch.column("time").to_pylist()
 
-        def choose(row: int, here: BoolArray) -> Propensities:
+        def choose(row: int, mask: BoolArray) -> Propensities:
             context = contexts[row] if contexts.shape[1] else None
             return agent.probabilities(
-                names[row], features[row, here], context=context, now=times[row]
+                names[row], features[row, mask], context=context, now=times[row]
             )
 
         return _row_by_row(records, choose)
@@ -131,21 +131,21 @@ def _row_by_row(
     records: LogRecords, choose: Callable[[int, BoolArray], Probabilities | Propensities]
 ) -> Probabilities:
     """Ask for the probabilities of each row, by its number and which places are arms."""
-    chances, errors = np.zeros((2, *records.on_offer.shape))
-    for row, here in enumerate(records.on_offer):
-        answer = choose(row, here)
-        chances[row, here], errors[row, here] = answer.values, answer.errors
-    return Probabilities(chances, errors)
+    probabilities, errors = np.zeros((2, *records.arm_mask.shape))
+    for row, mask in enumerate(records.arm_mask):
+        answer = choose(row, mask)
+        probabilities[row, mask], errors[row, mask] = answer.values, answer.errors
+    return Probabilities(probabilities, errors)
 
 
-def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
+def _in_sample_notes(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
-    in_sample = source is agent
+    is_in_sample = source is agent
     if not isinstance(source, Agent):
-        ids = log.data.to_table(columns=["id"]).column("id").to_pylist()
-        in_sample = not set(agent.freeze().ledger.ids).isdisjoint(ids)
+        ids = log.dataset.to_table(columns=["id"]).column("id").to_pylist()
+        is_in_sample = not set(agent.freeze().ledger.ids).isdisjoint(ids)
     note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
-    return (note,) if in_sample else ()
+    return (note,) if is_in_sample else ()
 
 
 def _probabilities_target(policy: object, log: AgentLog) -> Target:
@@ -153,27 +153,27 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
     if array.ndim not in (1, 2):
         raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
-    if len(array) != (rows := log.data.count_rows()):
+    if len(array) != (rows := log.dataset.count_rows()):
         raise ValueError(
             f"policy: expected probabilities for each of the {rows} rows of the log, "
             f"got {len(array)}"
         )
 
     def target(records: LogRecords) -> Probabilities:
-        chances = array[records.rows]
-        if chances.ndim == 1:
-            return exact_probabilities(chances)
+        values = array[records.row_numbers]
+        if values.ndim == 1:
+            return exact_probabilities(values)
         if not records.has("offered"):
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
             )
-        width = records.on_offer.shape[1]
-        inside = chances[:, :width]
-        if chances.shape[1] < width or chances[:, width:].any() or inside[~records.on_offer].any():
+        width = records.arm_mask.shape[1]
+        inner, outer = values[:, :width], values[:, width:]
+        if values.shape[1] < width or outer.any() or inner[~records.arm_mask].any():
             raise ValueError(
                 f"policy: expected probabilities of the {width} arms on offer, in their order, "
                 "then zeros"
             )
-        return exact_probabilities(inside)
+        return exact_probabilities(inner)
 
     return target

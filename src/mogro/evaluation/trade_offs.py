@@ -1,6 +1,7 @@
 """What trade-offs would have been worth, all together, and what would tell them apart."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -67,52 +68,54 @@ class WhatIf:
     @property
     def value(self) -> FloatArray:
         """Estimates, (W, M), in the user's units."""
-        return np.stack([each.value for each in self.evaluations])
+        return np.stack([evaluation.value for evaluation in self.evaluations])
 
     @property
     def trusted(self) -> BoolArray:
         """Which trade-offs have intervals that hold what they promise, (W,)."""
-        return np.array([each.trusted for each in self.evaluations])
+        return np.array([evaluation.trusted for evaluation in self.evaluations])
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """In words, what is wrong with estimates, and with how many; the worst first."""
-        words = [_kind(each.warnings[0]) for each in self.evaluations if each.warnings]
-        ordered = sorted(dict.fromkeys(words), key=lambda kind: not kind.startswith("NO SUPPORT"))
-        whole = len(self.evaluations)
-        return tuple(f"{kind}: {words.count(kind)} of {whole} trade-offs" for kind in ordered)
+        kinds = Counter(_kind(e.warnings[0]) for e in self.evaluations if e.warnings)
+        order = sorted(kinds, key=lambda kind: not kind.startswith("NO SUPPORT"))
+        total = len(self.evaluations)
+        return tuple(f"{kind}: {kinds[kind]} of {total} trade-offs" for kind in order)
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
-        wanted, varied = share(level, "level", closed="()"), self._varied
-        together = joint_level(wanted, self.covariance[np.ix_(varied, varied)])
-        return np.stack([each.interval(together) for each in self.evaluations])
+        mask = self._has_variance
+        covariance = self.covariance[np.ix_(mask, mask)]
+        single_level = joint_level(share(level, "level", closed="()"), covariance)
+        return np.stack([evaluation.interval(single_level) for evaluation in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
         """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together.
 
         Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
-        wanted, size = share(level, "level", closed="()"), len(self.trade_offs)
-        different: BoolArray = np.zeros((size, size), dtype=np.bool_)
-        if not (varied := self._varied).any():
-            return different
-        normals = correlated_normals(self.covariance[np.ix_(varied, varied)])
-        drawn = np.zeros((varied.size, normals.shape[1]))
-        drawn[varied] = normals * self._error[varied, None]
-        errors = drawn.reshape(size, len(self.objective_set), -1)
-        largest, apart = np.zeros(normals.shape[1]), dict[tuple[int, int], float]()
+        joint_confidence, size = share(level, "level", closed="()"), len(self.trade_offs)
+        result: BoolArray = np.zeros((size, size), dtype=np.bool_)
+        if not (mask := self._has_variance).any():
+            return result
+        normals = correlated_normals(self.covariance[np.ix_(mask, mask)])
+        draws = np.zeros((mask.size, normals.shape[1]))
+        draws[mask] = normals * self._error[mask, None]
+        errors = draws.reshape(size, len(self.objective_set), -1)
+        maxima, largest_steps = np.zeros(normals.shape[1]), dict[tuple[int, int], float]()
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
-            there = error > 0
-            if there.any() and self.effective_sizes[i, j] >= MIN_ROWS:
-                steps = abs(errors[i] - errors[j])[there] / error[there, None]
-                largest = np.maximum(largest, steps.max(axis=0))
-                apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
-        reach = np.quantile(largest, wanted)
-        for (i, j), step in apart.items():
-            different[i, j] = different[j, i] = step > reach
-        return different
+            has_error = error > 0
+            if has_error.any() and self.effective_sizes[i, j] >= MIN_ROWS:
+                steps = abs(errors[i] - errors[j])[has_error] / error[has_error, None]
+                maxima = np.maximum(maxima, steps.max(axis=0))
+                gaps = abs(self.value[i] - self.value[j])
+                largest_steps[i, j] = (gaps[has_error] / error[has_error]).max()
+        critical_step = np.quantile(maxima, joint_confidence)
+        for (i, j), step in largest_steps.items():
+            result[i, j] = result[j, i] = step > critical_step
+        return result
 
     def confidence(
         self,
@@ -131,18 +134,18 @@ class WhatIf:
             return confidence
         objectives = len(self.objective_set)
         scores = [
-            [sign * each.scores(np.full(objectives, limit))[m] for m, sign, limit in bounds]
-            for each in self.evaluations
+            [sign * evaluation.scores(np.full(objectives, limit))[m] for m, sign, limit in bounds]
+            for evaluation in self.evaluations
         ]
-        lowest = np.min(scores, axis=1)
-        usable = self.trusted & np.isfinite(lowest)
-        confidence[~usable] = 0.0
-        if usable.any():
+        lowest_scores = np.min(scores, axis=1)
+        is_usable = self.trusted & np.isfinite(lowest_scores)
+        confidence[~is_usable] = 0.0
+        if is_usable.any():
             numbers, signs = (np.array([bound[k] for bound in bounds]) for k in (0, 1))
-            columns = (np.flatnonzero(usable)[:, None] * objectives + numbers).ravel()
-            drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
-            highest = (drawn * np.tile(signs, usable.sum())[:, None]).max(axis=0)
-            confidence[usable] = [(highest <= score).mean() for score in lowest[usable]]
+            columns = (np.flatnonzero(is_usable)[:, None] * objectives + numbers).ravel()
+            draws = correlated_normals(self.covariance[np.ix_(columns, columns)])
+            maxima = (draws * np.tile(signs, is_usable.sum())[:, None]).max(axis=0)
+            confidence[is_usable] = [(maxima <= score).mean() for score in lowest_scores[is_usable]]
         return confidence
 
     def kept_bounds(self, objective: str, level: float = 0.95) -> FloatArray:
@@ -183,16 +186,16 @@ class WhatIf:
         level
             The confidence wanted, for the whole grid.
         """
-        m, wanted = self._index(objective), share(level, "level", closed="()")
-        sure = self.confidence(at_least=at_least, at_most=at_most)
+        m, confidence_level = self._index(objective), share(level, "level", closed="()")
+        confidences = self.confidence(at_least=at_least, at_most=at_most)
         merits = self.value[:, m] * np.sign(self.objective_set.scale[m])
-        merits = np.where(sure >= wanted, merits, -np.inf)
-        reached = bool(np.isfinite(merits).any())
-        row = int(merits.argmax() if reached else sure.argmax())
-        bounds = map(tuple, self.interval(wanted)[row].tolist())
+        merits = np.where(confidences >= confidence_level, merits, -np.inf)
+        is_feasible = bool(np.isfinite(merits).any())
+        row = int(merits.argmax() if is_feasible else confidences.argmax())
+        bounds = map(tuple, self.interval(confidence_level)[row].tolist())
         return Recommendation(
-            self.trade_offs[row] if reached else None,
-            float(sure[row]),
+            self.trade_offs[row] if is_feasible else None,
+            float(confidences[row]),
             self.objective_set.named(self.value[row]),
             dict(zip(self.objective_set.names, bounds, strict=True)),
             " and ".join(
@@ -214,50 +217,52 @@ class WhatIf:
         values, size = self.value if self.model is None else self.model[0], len(self.trade_offs)
         gaps = np.abs(values[first] - values[second])
         noises = self.logged.error * np.sqrt(self.logged.rows)
-        differing, level = float(self.differing[first, second]), 1 - 0.1 / (size * (size - 1))
-        rows, needs = self.logged.rows, list[DecisionsNeeded]()
-        enough = rows * MIN_ROWS / max(self.effective_sizes[first, second], _ROUNDING)
+        differing, rows = float(self.differing[first, second]), self.logged.rows
+        test_levels = {"level": 1 - 0.1 / (size * (size - 1)), "power": power}
+        options = list[DecisionsNeeded]()
+        min_rows = rows * MIN_ROWS / max(self.effective_sizes[first, second], _ROUNDING)
         for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
             gap, name = float(gaps[m]), self.objective_set.names[m]
-            test = {"level": level, "power": power}
-            drawn = decisions_needed(
+            with_draws = decisions_needed(
                 gap,
                 noise=noises[m],
                 arms=round(self.arms_on_offer[first, second]),
                 epsilon=epsilon,
                 differing=differing,
-                **test,
+                **test_levels,
             )
-            needs.append(DecisionsNeeded(drawn, epsilon, name))
+            options.append(DecisionsNeeded(with_draws, epsilon, name))
             error = float(self._difference_error(first, second)[m])
             if error > 0:
-                unchanged = rows * (error * standard_errors(**test) / gap) ** 2
-                needs.append(DecisionsNeeded(math.ceil(max(unchanged, enough) - rows), 0.0, name))
-        return min(needs, default=None)
+                total = max(rows * (error * standard_errors(**test_levels) / gap) ** 2, min_rows)
+                options.append(DecisionsNeeded(math.ceil(total - rows), 0.0, name))
+        return min(options, default=None)
 
     @property
     def advice(self) -> str:
         """What would tell the two ends of the grid apart, in a sentence; empty if they are."""
-        last = len(self.trade_offs) - 1
-        if not last or self.distinguishable()[0, last]:
+        last_index = len(self.trade_offs) - 1
+        if not last_index or self.distinguishable()[0, last_index]:
             return ""
-        need = self.needed(0, last)
-        ends = " from ".join(format_weights(self.trade_offs[index]) for index in (0, last))
-        if need is None:
+        needed = self.needed(0, last_index)
+        ends = " from ".join(format_weights(self.trade_offs[index]) for index in (0, last_index))
+        if needed is None:
             return f"The model does not tell {ends}."
-        time = need.decisions / self.decision_rate
-        span = f" for {time / _DAY:.3g} days" if time > 0.1 * _DAY else f" for {time:.3g}"
-        how = f"{100 * need.epsilon:.2g} % uniform draws" if need.epsilon else "Going on as it is"
+        time = needed.decisions / self.decision_rate
+        duration = f" for {time / _DAY:.3g} days" if time > 0.1 * _DAY else f" for {time:.3g}"
+        plan = f"{100 * needed.epsilon:.2g} % uniform draws"
+        if not needed.epsilon:
+            plan = "Going on as it is"
         return (
-            f"{how}{'' if np.isnan(time) else span} ({max(need.decisions, 0):,} decisions) would "
-            f"tell {ends}, in {need.objective}, if the model is right."
+            f"{plan}{'' if np.isnan(time) else duration} ({max(needed.decisions, 0):,} decisions) "
+            f"would tell {ends}, in {needed.objective}, if the model is right."
         )
 
     def __str__(self) -> str:
         lines = [*self.warnings, *self.evaluations[0].notes]
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
-        heads = ["weights", *self.objective_set.names, "size"]
-        lines.append(_page.text_table(heads, self.text_rows()))
+        headers = ["weights", *self.objective_set.names, "size"]
+        lines.append(_page.text_table(headers, self.text_rows()))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
         return "\n".join([*lines, *([self.advice] if self.advice else [])])
@@ -271,14 +276,13 @@ class WhatIf:
         """
         logged, bounds = self.logged, self.interval()
         rows = [_row("as it was", logged.value, logged.interval(), f"{logged.rows}")]
-        for index, (weights, each) in enumerate(
-            zip(self.trade_offs, self.evaluations, strict=True)
-        ):
-            size = f"{each.effective_size.min():.0f}"
-            rows.append(_row(format_weights(weights), each.value, bounds[index], size))
-            if self.model is not None and not each.trusted:
-                values, regions = self.model
-                rows.append(_row("  by the model", values[index], regions[index], ""))
+        for index, weights in enumerate(self.trade_offs):
+            evaluation = self.evaluations[index]
+            size = f"{evaluation.effective_size.min():.0f}"
+            rows.append(_row(format_weights(weights), evaluation.value, bounds[index], size))
+            if self.model is not None and not evaluation.trusted:
+                values, model_bounds = self.model
+                rows.append(_row("  by the model", values[index], model_bounds[index], ""))
         return rows
 
     @property
@@ -286,7 +290,7 @@ class WhatIf:
         return np.sqrt(np.diag(self.covariance))
 
     @property
-    def _varied(self) -> BoolArray:
+    def _has_variance(self) -> BoolArray:
         with np.errstate(invalid="ignore"):
             return np.asarray(self._error > 0)
 
@@ -313,9 +317,9 @@ class WhatIf:
 
 def _kind(warning: str) -> str:
     """Return a warning without its numbers."""
-    kind, said = warning.split(": ", 1)
-    return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"
+    kind, detail = warning.split(": ", 1)
+    return kind if kind == "NO SUPPORT" or "effective size" not in detail else f"{kind} (few rows)"
 
 
 def _row(label: str, values: FloatArray, bounds: FloatArray, size: str) -> list[str]:
-    return [label, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True)), size]
+    return [label, *map(_page.format_interval, values, bounds), size]

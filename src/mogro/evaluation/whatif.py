@@ -79,44 +79,46 @@ def what_if(
     """
     agent_log = read_log(log, objectives)
     vectors = read_trade_offs(trade_offs, agent_log.objective_set)
-    model = LogModel(len(vectors), len(agent_log.judged))
+    model = LogModel(len(vectors), len(agent_log.objective_indices))
     chunks: list[list[Rows]] = [[] for _ in range(len(vectors) + 1)]  # the last as it was
-    differing, arms = np.zeros((2, len(vectors), len(vectors)))
+    differing_sums, arm_sums = np.zeros((2, len(vectors), len(vectors)))
     for records in agent_log.records():
-        values, on_offer = read_estimates(records), records.on_offer
-        chosen = [greedy_probabilities(values, on_offer, weights) for weights in vectors]
-        for rows, each in zip(chunks, chosen, strict=False):
-            rows.append(agent_log.target_rows(records, each, predictions=True))
+        values, arm_mask = read_estimates(records), records.arm_mask
+        choices = [greedy_probabilities(values, arm_mask, weights) for weights in vectors]
+        for rows, probabilities in zip(chunks, choices, strict=False):
+            rows.append(agent_log.target_rows(records, probabilities, predictions=True))
         chunks[-1].append(agent_log.logged_rows(records))
-        model.add(records, chosen)
-        differ = _differences(chosen)
-        differing += differ.sum(axis=-1)
-        arms += differ @ on_offer.sum(axis=1).astype(float)
-    joined = []
+        model.add(records, choices)
+        differences = _differences(choices)
+        differing_sums += differences.sum(axis=-1)
+        arm_sums += differences @ arm_mask.sum(axis=1).astype(float)
+    joined_rows = []
     while chunks:  # what is joined need not be held twice
-        joined.append(join_rows(chunks.pop(0)))
-    estimates = [Estimate(rows, self_normalised=True) for rows in joined]
-    *evaluations, logged = (agent_log.named(each.evaluation()) for each in estimates)
-    judged = [agent_log.objective_set.objectives[m] for m in agent_log.judged]
+        joined_rows.append(join_rows(chunks.pop(0)))
+    estimates = [Estimate(rows, self_normalised=True) for rows in joined_rows]
+    *evaluations, logged = (agent_log.labelled(estimate.evaluation()) for estimate in estimates)
+    objectives_of_log = agent_log.objective_set.objectives
     return WhatIf(
         tuple(agent_log.objective_set.named(weights) for weights in vectors),
         tuple(evaluations),
         _rescaled(joint_covariance(estimates[:-1], logged.rows), evaluations),
-        _effective_sizes([rows.weights for rows in joined[:-1]]),
-        ObjectiveSet([replace(objective, given=None) for objective in judged]),
+        _effective_sizes([rows.weights for rows in joined_rows[:-1]]),
+        ObjectiveSet(
+            [replace(objectives_of_log[m], given=None) for m in agent_log.objective_indices]
+        ),
         logged,
-        model.answer(agent_log.rates),
-        differing / logged.rows,
-        np.divide(arms, differing, out=np.ones_like(arms), where=differing > 0),
+        model.estimate(agent_log.rates),
+        differing_sums / logged.rows,
+        np.divide(arm_sums, differing_sums, out=np.ones_like(arm_sums), where=differing_sums > 0),
         agent_log.decision_rate,
     )
 
 
-def _differences(chosen: list[Probabilities]) -> FloatArray:
+def _differences(choices: list[Probabilities]) -> FloatArray:
     """Return with what probability two trade-offs differ in each of some rows, (W, W, n)."""
-    both = [each.values for each in chosen]
-    rows = np.array([[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both])
-    return np.where(rows > _ROUNDING, rows, 0.0)
+    values = [probabilities.values for probabilities in choices]
+    differences = np.array([[1 - np.minimum(a, b).sum(axis=1) for a in values] for b in values])
+    return np.where(differences > _ROUNDING, differences, 0.0)
 
 
 def _effective_sizes(weights: list[FloatArray]) -> FloatArray:
@@ -136,11 +138,9 @@ def read_trade_offs(
     if isinstance(trade_offs, Mapping | str):
         raise ValueError(f"trade_offs: expected a list of weights, or a number, got {trade_offs!r}")
     if not isinstance(trade_offs, Iterable):
-        given = trade_offs
-        steps = _steps(len(objective_set)) if given is None else count(given, "trade_offs")
-        vectors: list[FloatArray] = [
-            part / steps for part in _compositions(steps, len(objective_set))
-        ]
+        size = len(objective_set)
+        steps = _steps(size) if trade_offs is None else count(trade_offs, "trade_offs")
+        vectors: list[FloatArray] = [counts / steps for counts in _compositions(steps, size)]
     else:
         vectors = [objective_set.shares(weights) for weights in trade_offs]
     if not 1 <= len(vectors) <= _MAX_TRADE_OFFS:
@@ -162,14 +162,19 @@ def _compositions(total: int, parts: int) -> list[FloatArray]:
     """Return all ways to share a total among parts, the largest first parts first."""
     size = total + parts - 1
     bars = combinations(range(size), parts - 1)  # between the shares
-    shares: list[FloatArray] = [np.diff([-1, *each, size]) - 1.0 for each in bars]
+    shares: list[FloatArray] = [np.diff([-1, *positions, size]) - 1.0 for positions in bars]
     return shares[::-1]
 
 
 def _rescaled(covariance: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
     """Return a covariance with variances that count all an evaluation counts."""
-    variances = np.concatenate([np.diag(each.covariance) for each in evaluations])
-    plain = np.diag(covariance)
-    ratio = np.divide(variances, plain, out=np.full(len(plain), np.nan), where=plain > 0)
+    variances = np.concatenate([np.diag(evaluation.covariance) for evaluation in evaluations])
+    plain_variances = np.diag(covariance)
+    ratio = np.divide(
+        variances,
+        plain_variances,
+        out=np.full(len(plain_variances), np.nan),
+        where=plain_variances > 0,
+    )
     scale = np.sqrt(np.where(variances == 0, 0.0, ratio))
     return np.asarray(covariance * np.outer(scale, scale))

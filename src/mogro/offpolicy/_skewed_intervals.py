@@ -19,13 +19,13 @@ def skewed_interval(
     Inverts the cubic transformation of Hall (1992), "On the removal of skewness by
     transformation", which is monotone and makes a Studentised mean normal to second order.
     """
-    s = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
-    flat = abs(s) < 1e-6
+    skew = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
+    is_symmetric = abs(skew) < 1e-6
     steps = []
-    for side in (z, -z):
-        divisor = np.where(flat, 1.0, s)
-        transformed = 3 / divisor * (np.cbrt(1 + divisor * (side - divisor / 6)) - 1)
-        steps.append(np.where(flat, side, transformed))
+    for quantile in (z, -z):
+        divisor = np.where(is_symmetric, 1.0, skew)
+        transforms = 3 / divisor * (np.cbrt(1 + divisor * (quantile - divisor / 6)) - 1)
+        steps.append(np.where(is_symmetric, quantile, transforms))
     return np.stack([value - error * steps[0], value - error * steps[1]], axis=-1)
 
 
@@ -39,9 +39,9 @@ def scores(
     """
     from scipy.special import ndtri, stdtr
 
-    s = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
+    skew = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
     step = np.divide(value, error, out=np.full(len(value), np.nan), where=error > 0)
-    z = s / 6 + step + s * step**2 / 3 + s**2 * step**3 / 27
+    z = skew / 6 + step + skew * step**2 / 3 + skew**2 * step**3 / 27
     z = np.clip(z, -30, 30)  # beyond, probabilities are rounding
     tail = stdtr(_degrees_of_freedom(sizes), -abs(z))
     return np.asarray(-np.sign(z) * ndtri(tail))
@@ -63,12 +63,12 @@ def joint_level(level: float, covariance: FloatArray) -> float:
     """
     from scipy.special import ndtr
 
-    varied = np.diag(covariance) > 0
-    if varied.sum() < 2:
+    has_variance = np.diag(covariance) > 0
+    if has_variance.sum() < 2:
         return level
-    drawn = correlated_normals(covariance[np.ix_(varied, varied)])
-    reach = np.quantile(abs(drawn).max(axis=0), level)
-    return float(2 * ndtr(reach) - 1)
+    draws = correlated_normals(covariance[np.ix_(has_variance, has_variance)])
+    critical_value = np.quantile(abs(draws).max(axis=0), level)
+    return float(2 * ndtr(critical_value) - 1)
 
 
 def correlated_normals(covariance: FloatArray) -> FloatArray:

@@ -190,19 +190,19 @@ def cross_fitted(
     >>> cross_fitted(rewards, arms, np.eye(3))[0].round(6).ravel()
     array([0.1, 0.5, 0.9])
     """
-    values, seen = read_rewards(rewards)
+    values, observed = read_rewards(rewards)
     n, objectives = values.shape
-    varying = np.ndim(features) == 3
-    offered = floats(features, "features", shape=(n, "K", "d") if varying else ("K", "d"))
-    chosen = read_logged_arms(arms, n, below=offered.shape[-2])
-    logged = offered[np.arange(n), chosen] if varying else offered[chosen]
-    weights = np.ones_like(values) if seen is None else seen.astype(np.float64)
+    per_row = np.ndim(features) == 3
+    arm_features = floats(features, "features", shape=(n, "K", "d") if per_row else ("K", "d"))
+    logged_arms = read_logged_arms(arms, n, below=arm_features.shape[-2])
+    logged_features = arm_features[(np.arange(n), logged_arms) if per_row else logged_arms]
+    weights = np.ones_like(values) if observed is None else observed.astype(np.float64)
     prior = Fixed(ridge) if real(ridge, "ridge", minimum=0) > 0 else Flat()
     fold = np.arange(n) % count(folds, "folds", minimum=2)
-    result = np.empty((n, offered.shape[-2], objectives))
+    result = np.empty((n, arm_features.shape[-2], objectives))
     for part in range(folds):
-        inside, others = fold == part, fold != part
-        posterior = Posterior(offered.shape[-1], objectives, prior=prior)
-        posterior.learn(logged[others], values[others], weights[others])
-        result[inside] = (offered[inside] if varying else offered) @ posterior.theta.T
+        test, train = fold == part, fold != part
+        posterior = Posterior(arm_features.shape[-1], objectives, prior=prior)
+        posterior.learn(logged_features[train], values[train], weights[train])
+        result[test] = (arm_features[test] if per_row else arm_features) @ posterior.theta.T
     return result

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._page import text_table
-from mogro._validation import FloatArray, floats, share
+from mogro._validation import BoolArray, FloatArray, floats, share
 from mogro.offpolicy._skewed_intervals import (
     MAX_SKEWNESS,
     joint_level,
@@ -41,8 +41,8 @@ class Region:
     def contains(self, point: ArrayLike) -> bool:
         """Tell whether a point (M,) is inside; never where bounds are unknown (NaN)."""
         values = floats(point, "point", shape=(len(self.bounds),))
-        inside = (self.bounds[:, 0] <= values) & (values <= self.bounds[:, 1])
-        return bool(inside.all())
+        is_inside = (self.bounds[:, 0] <= values) & (values <= self.bounds[:, 1])
+        return bool(is_inside.all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,9 @@ class Evaluation:
 
     def region(self, level: float = 0.95) -> Region:
         """Return a box for the values of all objectives together."""
-        estimated = np.isfinite(np.diag(self.covariance))
-        inside = self.covariance[np.ix_(estimated, estimated)]
-        return Region(self._skewed(joint_level(share(level, "level", closed="()"), inside)))
+        has_estimate = np.isfinite(np.diag(self.covariance))
+        covariance = self.covariance[np.ix_(has_estimate, has_estimate)]
+        return Region(self._skewed(joint_level(share(level, "level", closed="()"), covariance)))
 
     def scores(self, bounds: ArrayLike) -> FloatArray:
         """Return by how many standard deviations of a normal law values are above bounds, (M,).
@@ -149,10 +149,10 @@ class Evaluation:
         confidence that the value is above the bound. NaN where there is no estimate.
         """
         limits = floats(bounds, "bounds", shape=(len(self.value),))
-        lead = self.value - limits
-        least, most = (lead + step for step in self.slack.T)
-        lead = np.where(least > 0, least, np.where(most < 0, most, 0 * lead))
-        return scores(lead, self.error, self.skewness, self.degrees_of_freedom)
+        margins = self.value - limits
+        lower, upper = (margins + step for step in self.slack.T)
+        margins = np.where(lower > 0, lower, np.where(upper < 0, upper, 0 * margins))
+        return scores(margins, self.error, self.skewness, self.degrees_of_freedom)
 
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.degrees_of_freedom)
@@ -178,45 +178,47 @@ class Evaluation:
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:
-    words, doubtful = [], "NOT TO BE TRUSTED"
-    none = evaluation.unsupported > MAX_UNSUPPORTED
-    if none.any():
-        words.append(
+    """Return what is wrong with an evaluation; of each objective the first reason that holds."""
+    messages, prefix = [], "NOT TO BE TRUSTED"
+    has_no_support = evaluation.unsupported > MAX_UNSUPPORTED
+    if has_no_support.any():
+        messages.append(
             f"NO SUPPORT: {evaluation.unsupported.max():.0%} of what the target would choose "
-            f"cannot be judged by the log{_name_objectives(none, evaluation)}; there is no estimate"
+            f"cannot be judged by the log{_suffix(has_no_support, evaluation)}; "
+            "there is no estimate"
         )
-    if evaluation.undrawn > 0 and not none.all():
-        words.append(
-            f"{doubtful}: {evaluation.undrawn:.0%} of what the target would choose was not drawn; "
+    if evaluation.undrawn > 0 and not has_no_support.all():
+        messages.append(
+            f"{prefix}: {evaluation.undrawn:.0%} of what the target would choose was not drawn; "
             "intervals allow it any reward that was seen"
         )
-    small = ~none & ~(evaluation.effective_size >= MIN_EFFECTIVE_SIZE)
-    if small.any():
-        least = np.nan_to_num(evaluation.effective_size[small]).min()
-        words.append(
-            f"{doubtful}: effective size {least:.0f}{_name_objectives(small, evaluation)}, "
-            f"{MIN_EFFECTIVE_SIZE:.0f} needed"
-        )
-    flat = ~none & ~small & ~(evaluation.error > 0)
-    if flat.any():
-        where = _name_objectives(flat, evaluation)
-        words.append(f"{doubtful}: no variation{where}, so nothing is known of the error")
-    steep = ~none & ~small & ~flat & ~(abs(evaluation.skewness) <= MAX_SKEWNESS)
-    if steep.any():
-        words.append(f"{doubtful}: a few rows decide{_name_objectives(steep, evaluation)}")
+    is_small = ~has_no_support & ~(evaluation.effective_size >= MIN_EFFECTIVE_SIZE)
+    if is_small.any():
+        size = np.nan_to_num(evaluation.effective_size[is_small]).min()
+        suffix = f"{_suffix(is_small, evaluation)}, {MIN_EFFECTIVE_SIZE:.0f} needed"
+        messages.append(f"{prefix}: effective size {size:.0f}{suffix}")
+    is_large = ~has_no_support & ~is_small
+    is_constant = is_large & ~(evaluation.error > 0)
+    if is_constant.any():
+        suffix = _suffix(is_constant, evaluation)
+        messages.append(f"{prefix}: no variation{suffix}, so nothing is known of the error")
+    is_skewed = is_large & ~is_constant & ~(abs(evaluation.skewness) <= MAX_SKEWNESS)
+    if is_skewed.any():
+        messages.append(f"{prefix}: a few rows decide{_suffix(is_skewed, evaluation)}")
     if evaluation.mean_weight - 1 > 5 * evaluation.mean_weight_error + MAX_UNSUPPORTED:
-        words.append(
-            f"{doubtful}: the mean weight is {evaluation.mean_weight:.3g}, not 1: "
+        messages.append(
+            f"{prefix}: the mean weight is {evaluation.mean_weight:.3g}, not 1: "
             "the probabilities cannot be right"
         )
     if evaluation.propensity_error > _MAX_PROPENSITY_ERROR:
-        words.append(
-            f"{doubtful}: propensities are known up to {evaluation.propensity_error:.0%} only"
+        messages.append(
+            f"{prefix}: propensities are known up to {evaluation.propensity_error:.0%} only"
         )
-    return words
+    return messages
 
 
-def _name_objectives(mask: np.ndarray, evaluation: Evaluation) -> str:
+def _suffix(mask: BoolArray, evaluation: Evaluation) -> str:
+    """Name the objectives that a warning is about, unless it is about all."""
     if mask.all():
         return ""
     names = evaluation.names or tuple(map(str, range(len(mask))))

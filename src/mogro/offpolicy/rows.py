@@ -25,13 +25,13 @@ class Rows:
         Rewards, less predictions where there are any, (n, M); 0 where missing.
     observed
         Which rewards were observed, (n, M), or None for all.
-    baseline
+    predicted_values
         Predicted value of the target, (n, M), or None without predictions.
     arms
         Logged arms, (n,), or None.
-    noise
+    relative_errors
         Relative standard errors of the logged probabilities, (n,), or None.
-    mass
+    target_mass
         Target probability of every arm, summed over the rows, (K,); empty if not known.
     """
 
@@ -39,10 +39,10 @@ class Rows:
     target: FloatArray
     residuals: FloatArray
     observed: BoolArray | None = None
-    baseline: FloatArray | None = None
+    predicted_values: FloatArray | None = None
     arms: NDArray[np.intp] | None = None
-    noise: FloatArray | None = None
-    mass: FloatArray = field(default_factory=lambda: np.zeros(0))
+    relative_errors: FloatArray | None = None
+    target_mass: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -75,19 +75,19 @@ def weighted_rows(
     values, observed = read_rewards(rewards)
     n = len(values)
     propensities = _read_probabilities(logged, "logged", n)
-    noise = None
+    relative_errors = None
     if errors is not None:
-        sizes = floats(errors, "errors", shape=(n,))
+        sizes, quotients = floats(errors, "errors", shape=(n,)), np.zeros(n)
         if sizes.min() < 0:
             raise ValueError(f"errors: expected standard errors >= 0, got {sizes.min():g}")
-        noise = np.divide(sizes, propensities, out=np.zeros(n), where=propensities > 0)
+        relative_errors = np.divide(sizes, propensities, out=quotients, where=propensities > 0)
     return Rows(
         propensities,
         _read_probabilities(target, "target", n),
         values,
         observed,
         arms=None if arms is None else read_logged_arms(arms, n),
-        noise=noise,
+        relative_errors=relative_errors,
     )
 
 
@@ -106,37 +106,39 @@ def predicted_rows(
     Examples
     --------
     >>> rows = predicted_rows([[1.0]], [0.5], [0], [[0.25, 0.75]], [[[0.8], [0.4]]])
-    >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
+    >>> rows.predicted_values, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
     (array([[0.5]]), array([[0.2]]))
     """
     n = len(as_floats(rewards, "rewards"))
     target = _read_probabilities(probabilities, "probabilities", n, "K")
-    chosen, every = read_logged_arms(arms, n, below=target.shape[1]), np.arange(n)
-    rows = weighted_rows(rewards, logged, target[every, chosen], arms=chosen, errors=errors)
+    logged_arms = read_logged_arms(arms, n, below=target.shape[1])
+    choices = np.arange(n), logged_arms
+    rows = weighted_rows(rewards, logged, target[choices], arms=logged_arms, errors=errors)
     objectives = rows.residuals.shape[1]
-    predicted = floats(predictions, "predictions", shape=(*target.shape, objectives))
-    residuals = rows.residuals - predicted[every, chosen]
+    rewards_of_arms = floats(predictions, "predictions", shape=(*target.shape, objectives))
+    residuals = rows.residuals - rewards_of_arms[choices]
     if rows.observed is not None:
         residuals = np.where(rows.observed, residuals, 0.0)
+    values = np.vecmat(target, rewards_of_arms)
     mass = np.ones(n) @ target  # faster than a sum over the first axis
-    return replace(rows, residuals=residuals, baseline=np.vecmat(target, predicted), mass=mass)
+    return replace(rows, residuals=residuals, predicted_values=values, target_mass=mass)
 
 
-def join_rows(parts: Iterable[Rows]) -> Rows:
+def join_rows(chunks: Iterable[Rows]) -> Rows:
     """Return rows one after the other."""
-    each = list(parts)
-    if not each:
+    chunk_list = list(chunks)
+    if not chunk_list:
         raise ValueError("rows: expected at least one chunk, got none")
-    if len(each) == 1:
-        return each[0]
+    if len(chunk_list) == 1:
+        return chunk_list[0]
     for name, sizes in (
-        ("objectives", {part.residuals.shape[1] for part in each}),
-        ("arms", {len(part.mass) for part in each}),
+        ("objectives", {chunk.residuals.shape[1] for chunk in chunk_list}),
+        ("arms", {len(chunk.target_mass) for chunk in chunk_list}),
     ):
         if len(sizes) > 1:
             raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
-    columns = {name: _join(each, name, fill, like) for name, fill, like in _COLUMNS}
-    return Rows(**columns, mass=np.sum([part.mass for part in each], axis=0))
+    columns = {column[0]: _join(chunk_list, *column) for column in _COLUMNS}
+    return Rows(**columns, target_mass=np.sum([chunk.target_mass for chunk in chunk_list], axis=0))
 
 
 # The columns of ``Rows``: what fills in where some chunks have none, and another column of that
@@ -146,32 +148,35 @@ _COLUMNS = (
     ("target", 0.0, "target"),
     ("residuals", 0.0, "residuals"),
     ("observed", True, "residuals"),
-    ("baseline", 0.0, "residuals"),
+    ("predicted_values", 0.0, "residuals"),
     ("arms", 0, "target"),
-    ("noise", 0.0, "target"),
+    ("relative_errors", 0.0, "target"),
 )
 
 
-def _join(parts: Sequence[Rows], name: str, fill: float, like: str) -> Any:
+def _join(chunks: Sequence[Rows], name: str, fill_value: float, like_name: str) -> Any:
     """Return a column of all chunks, or None if no chunk has it."""
-    columns = [(getattr(part, name), getattr(part, like)) for part in parts]
-    if all(values is None for values, _ in columns):
+    columns = [getattr(chunk, name) for chunk in chunks]
+    if all(column is None for column in columns):
         return None
-    return np.concatenate([np.full(o.shape, fill) if v is None else v for v, o in columns])
+    for index, chunk in enumerate(chunks):
+        if columns[index] is None:
+            columns[index] = np.full(getattr(chunk, like_name).shape, fill_value)
+    return np.concatenate(columns)
 
 
 def _read_probabilities(value: ArrayLike, name: str, *shape: int | str) -> FloatArray:
     """Return ``value`` as probabilities (n,), or as those of every arm (n, K)."""
     array = as_floats(value, name)
     check_shape(array, name, shape)
-    complete = array.ndim == 2
-    sums = array @ np.ones(array.shape[1]) if complete else array
-    smallest_sum = 1 - _SLACK if complete else 0.0
+    has_all_arms = array.ndim == 2
+    sums = array @ np.ones(array.shape[1]) if has_all_arms else array
+    smallest_sum = 1 - _SLACK if has_all_arms else 0.0
     if not (array.min() >= 0 and sums.min() >= smallest_sum and sums.max() <= 1 + _SLACK):
-        nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
-        bad = int((nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
-        expected = "rows of probabilities that sum to 1" if complete else "probabilities"
-        raise ValueError(f"{name}: expected {expected}, got {array[bad]} in row {bad}")
+        is_nonnegative = (array.reshape(len(array), -1) >= 0).all(axis=1)
+        bad_row = int((is_nonnegative & (sums >= smallest_sum) & (sums <= 1 + _SLACK)).argmin())
+        expected = "rows of probabilities that sum to 1" if has_all_arms else "probabilities"
+        raise ValueError(f"{name}: expected {expected}, got {array[bad_row]} in row {bad_row}")
     return array
 
 

@@ -20,12 +20,12 @@ COOKIE = "mogro_session"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _SESSION_SECONDS = 12 * 3600.0
 _MAX_SESSIONS, _MAX_BUCKETS = 1000, 10_000  # that are remembered
-_CONTENT_POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = [
-    (b"content-security-policy", _CONTENT_POLICY.encode()),
+    (b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),  # without one, forms have no origin
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -47,7 +47,7 @@ class HostCheck:
         if not is_loopback(config.host):
             self._names.add(config.host.lower())
         self._headers = list(_HEADERS)
-        if config.secure:
+        if config.uses_tls:
             self._headers.append((b"strict-transport-security", b"max-age=31536000"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -114,8 +114,8 @@ class Caller(NamedTuple):
     def require(self, role: Role, agent: str | None) -> None:
         """Refuse what the key does not allow."""
         if not self.key.allows(role, agent):
-            where = "this service" if agent is None else agent
-            raise HTTPException(403, f"key: expected one with the role {role} for {where}")
+            scope_name = "this service" if agent is None else agent
+            raise HTTPException(403, f"key: expected one with the role {role} for {scope_name}")
 
 
 NOBODY = Caller("nobody", Key("", []))  # where a request needs no key
@@ -168,8 +168,8 @@ class Access:
         if scheme.lower() == "bearer":
             match = self.keys.find(secret.strip())
             return None if match is None else Caller(*match)
-        caller, until = self._sessions.get(_session_hash(request), (None, 0.0))
-        if caller is None or time.monotonic() > until:
+        caller, expiry = self._sessions.get(_session_hash(request), (None, 0.0))
+        if caller is None or time.monotonic() > expiry:
             return None
         key = self.keys.get(caller.name)
         if key is None or key.hash != caller.key.hash:  # another one since

@@ -19,31 +19,37 @@ from mogro.service import pages, personalizer, wire
 from mogro.service.access import NOBODY, HostCheck, read_body
 from mogro.service.error_responses import error_response
 from mogro.service.openapi import openapi_document
-from mogro.service.operations import Operation, ServiceRequest, as_json, make_operation, operations
+from mogro.service.operations import (
+    Operation,
+    ServiceRequest,
+    json_response,
+    make_operation,
+    operations,
+)
 from mogro.service.service import Service
 
 
 def make_app(service: Service) -> ASGIApp:
     """Return the application, with all routes."""
-    documented = [*operations(service), *personalizer.operations(service.config.personalizer)]
-    document = openapi_document(documented, list(service.agents))
+    api_operations = operations(service) + personalizer.operations(service.config.personalizer)
+    document = openapi_document(api_operations, list(service.agents))
 
     async def openapi(_: ServiceRequest, __: None) -> Response:
-        return as_json(document)
+        return json_response(document)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         service.close()
 
-    undocumented = [make_operation("GET", "/openapi.json", "any", openapi), *pages.operations()]
-    routes = [_route(operation, service) for operation in documented + undocumented]
-    handlers: Any = {HTTPException: _no_route}
+    page_operations = [make_operation("GET", "/openapi.json", "any", openapi), *pages.operations()]
+    routes = [_route(operation, service) for operation in api_operations + page_operations]
+    handlers: Any = {HTTPException: _answer_error}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     return HostCheck(app, service.config)
 
 
-async def _no_route(_: Request, error: HTTPException) -> Response:
+async def _answer_error(_: Request, error: HTTPException) -> Response:
     if error.status_code == 404:
         error.detail = "path: expected one that /openapi.json lists"
     return error_response(error)
@@ -54,12 +60,12 @@ def _route(operation: Operation, service: Service) -> Route:
     method, path = operation.method, operation.path.replace("{event}", "{event:path}")
     name = f"{method.lower()} {operation.path.removeprefix('/v1/').replace('{agent}/', '')}"
     decoder = wire.decoder(operation.request_type)
-    in_loop = inspect.iscoroutinefunction(operation.work)
+    is_coroutine = inspect.iscoroutinefunction(operation.handler)
 
     async def respond(request: Request) -> Response:
         start = time.perf_counter()
         try:
-            response = await carry_out(request)
+            response = await execute(request)
         except Exception as error:
             response = error_response(error)
             if response.status_code == 500:
@@ -67,23 +73,23 @@ def _route(operation: Operation, service: Service) -> Route:
         seconds = time.perf_counter() - start
         service.metrics.count_request(name, response.status_code, seconds)
         if service.config.log == "requests":
-            line = {"event": "request", "call": name, "status": response.status_code}
+            entry = {"event": "request", "call": name, "status": response.status_code}
             identity = request.scope.get("mogro", {})
-            service.log({**line, "ms": round(1000 * seconds, 2), **identity})
+            service.log({**entry, "ms": round(1000 * seconds, 2), **identity})
         return response
 
-    async def carry_out(request: Request) -> Response:
-        service_request, body = _admit(operation, service, request), None
+    async def execute(request: Request) -> Response:
+        service_request, body = _authorise(operation, service, request), None
         if operation.request_type is not None and method == "GET":
             body = msgspec.convert(dict(request.query_params), operation.request_type)
         elif operation.request_type is not None:
             body = decoder.decode(await _json_body(request, service))
             service_request.check(body)
-        work = partial(operation.work, service_request, body)
-        if operation.writes:
-            (result,) = await service_request.hosted.writer.perform([work])
+        work = partial(operation.handler, service_request, body)
+        if operation.is_write:
+            (result,) = await service_request.hosted_agent.writer.perform([work])
         else:
-            result = await (work() if in_loop else service.readers.perform(work))
+            result = await (work() if is_coroutine else service.readers.perform(work))
         request.scope["mogro"]["id"] = getattr(result, "id", getattr(body, "id", None))
         if isinstance(result, Exception):
             raise result
@@ -91,12 +97,12 @@ def _route(operation: Operation, service: Service) -> Route:
             return result
         if operation.response_type is None:
             return Response(status_code=operation.status)
-        return as_json(result, operation.status)
+        return json_response(result, operation.status)
 
     return Route(path, respond, methods=[method], name=name)
 
 
-def _admit(operation: Operation, service: Service, request: Request) -> ServiceRequest:
+def _authorise(operation: Operation, service: Service, request: Request) -> ServiceRequest:
     """Return who asks, and for what, if they may."""
     identity: dict[str, str | None] = {}
     request.scope["mogro"] = identity
@@ -113,8 +119,8 @@ def _admit(operation: Operation, service: Service, request: Request) -> ServiceR
 
 
 async def _json_body(request: Request, service: Service) -> bytes:
-    kind = request.headers.get("content-type", "").partition(";")[0]
-    if kind.strip().lower() != "application/json":
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    if media_type.strip().lower() != "application/json":
         raise HTTPException(415, "content-type: expected application/json")
     limits = service.config.limits
     return await read_body(request, max_bytes=limits.body, max_seconds=limits.seconds)

@@ -24,7 +24,7 @@ class Call(wire.Body, tag_field="call"):
         """All roles that a key needs for what this call asks."""
         return (self.role,)
 
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Any:
+    def execute(self, agent: Agent, catalogue: Catalogue) -> Any:
         """Ask the agent; arms are those sent along, or else those of the catalogue."""
         arguments = {name: getattr(self, name) for name in self.__struct_fields__}
         if "arms" in arguments and arguments["arms"] is None:
@@ -47,11 +47,11 @@ _CONVERSIONS: dict[type, Callable[[Any], Any]] = {  # of what methods return, fo
 
 def _mask(arms: Any, eligible: set[str]) -> BoolArray:
     """Return which arms on offer are eligible, by their ids."""
-    offered = arms.version().ids if isinstance(arms, Catalogue) else tuple(arms)
-    unknown = eligible.difference(offered)
-    if unknown:
-        raise ValueError(f"eligible: expected arms on offer, got {sorted(unknown)[:3]}")
-    return np.array([arm in eligible for arm in offered], dtype=np.bool_)
+    offered_ids = arms.version().ids if isinstance(arms, Catalogue) else tuple(arms)
+    unknown_ids = eligible.difference(offered_ids)
+    if unknown_ids:
+        raise ValueError(f"eligible: expected arms on offer, got {sorted(unknown_ids)[:3]}")
+    return np.array([arm in eligible for arm in offered_ids], dtype=np.bool_)
 
 
 class ArmsCall(Call):
@@ -183,8 +183,8 @@ def _what_if(agent: Agent, trade_offs: list[dict[str, float]] | None) -> wire.Wh
         [dict(zip(result.objective_set.names, row, strict=True)) for row in column.tolist()]
         for column in (result.value, *np.moveaxis(result.interval(), -1, 0))
     ]
-    weights, trusted = map(dict, result.trade_offs), result.trusted.tolist()
-    rows = list(map(wire.TradeOffAnswer, weights, *columns, trusted))
+    weights, is_trusted = map(dict, result.trade_offs), result.trusted.tolist()
+    rows = list(map(wire.TradeOffAnswer, weights, *columns, is_trusted))
     return wire.WhatIfAnswer(result.evaluations[0].rows, rows, list(result.warnings))
 
 

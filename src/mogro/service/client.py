@@ -29,7 +29,7 @@ __all__ = ["RemoteAgent", "ServiceError", "connect"]
 _decoder: Any = functools.cache(wire.decoder)
 
 
-class OfferOptions(TypedDict, total=False):
+class ArmOptions(TypedDict, total=False):
     """Keywords of calls with arms on offer; ``eligible`` may be their ids, too."""
 
     context: Any
@@ -37,7 +37,7 @@ class OfferOptions(TypedDict, total=False):
     now: float | None
 
 
-class ChoiceOptions(OfferOptions, total=False):
+class ChoiceOptions(ArmOptions, total=False):
     """Keywords of :meth:`mogro.Agent.probabilities`."""
 
     weights: Any
@@ -64,7 +64,7 @@ class DecideTopOptions(_NewDecision, total=False):
     top: Required[int]
 
 
-class ObserveOptions(OfferOptions, total=False):
+class ObserveOptions(ArmOptions, total=False):
     """Keywords of :meth:`mogro.Agent.observe`."""
 
     arm: Required[str]
@@ -154,8 +154,8 @@ class RemoteAgent:
         noise: Any = None,
     ) -> Front:
         """Return the estimated front of some arms, and with a confidence what is certain of it."""
-        offer = _call_fields(arms, features, {"context": context})
-        return self._call(calls.FindFront(confidence=confidence, noise=noise, **offer), Front)
+        fields = _call_fields(arms, features, {"context": context})
+        return self._call(calls.FindFront(confidence=confidence, noise=noise, **fields), Front)
 
     def probabilities(
         self, arms: Arms = None, features: Any = None, **options: Unpack[ChoiceOptions]
@@ -236,9 +236,9 @@ class RemoteAgent:
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
         target = Path(folder) / "decisions.parquet"
-        content = self._http.send("GET", f"/v1/agents/{self.name}/log")
+        parquet = self._http.send("GET", f"/v1/agents/{self.name}/log")
         with write_atomically(target, parents=True) as file:
-            file.write(content)
+            file.write(parquet)
         return target
 
     def describe(self) -> wire.AgentAnswer:
@@ -288,13 +288,13 @@ class RemoteAgent:
     def __repr__(self) -> str:
         return f"<RemoteAgent {self.name!r} at {self._http.url}>"
 
-    def _call(self, call: calls.Call, kind: type[T]) -> T:
+    def _call(self, call: calls.Call, answer_type: type[T]) -> T:
         """Return the answer of the agent to a call, of its kind."""
-        return self._ask("POST", f"/{call.__struct_config__.tag}", kind, call)
+        return self._ask("POST", f"/{call.__struct_config__.tag}", answer_type, call)
 
-    def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
+    def _ask(self, method: str, path: str, answer_type: type[T], body: Any = None) -> T:
         """Return the answer to a request, of its kind."""
-        return _ask(self._http, method, f"/v1/agents/{self.name}{path}", kind, body)
+        return _ask(self._http, method, f"/v1/agents/{self.name}{path}", answer_type, body)
 
 
 def connect(
@@ -336,10 +336,10 @@ def connect(
     return RemoteAgent(http, agent)
 
 
-def _ask(http: HTTPClient, method: str, path: str, kind: type[T], body: Any = None) -> T:
+def _ask(http: HTTPClient, method: str, path: str, answer_type: type[T], body: Any = None) -> T:
     content = http.send(method, path, b"" if body is None else _encode(body))
     try:
-        answer: T = _decoder(kind).decode(content)
+        answer: T = _decoder(answer_type).decode(content)
     except ValueError:
         raise ServiceError(f"{http.url}: no answer: {content[:100]!r}") from None
     return answer
@@ -371,7 +371,7 @@ def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[
         if eligible and not isinstance(eligible[0], str):
             if arms is None:
                 raise ValueError("eligible: expected ids, because the arms are in the catalogue")
-            eligible = [arm for arm, allowed in zip(arms, eligible, strict=True) if allowed]
+            eligible = [arm for arm, is_eligible in zip(arms, eligible, strict=True) if is_eligible]
         fields["eligible"] = eligible
     return fields
 

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     config.host, config.port = arguments.host or config.host, arguments.port or config.port
     if arguments.add_key is not None:
         roles, agents = (
-            part.split(",") if part else [] for part in (arguments.roles, arguments.agents)
+            text.split(",") if text else [] for text in (arguments.roles, arguments.agents)
         )
         if not config.agents.keys() >= set(agents):
             raise ValueError(f"agents: expected some of {sorted(config.agents)}, got {agents}")
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.remove_key is not None:
         remove_key(config.key_file, arguments.remove_key)
     elif arguments.check:
-        config.check(keys=KeyRing(config.key_file).required)
+        config.check(has_keys=KeyRing(config.key_file).required)
         for name, section in config.agents.items():
             try:
                 check_agent(section)

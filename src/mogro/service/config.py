@@ -95,7 +95,7 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
         options = {name: value for name, value in settings.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
-                options[name] = _encoder(options[name], name)
+                options[name] = _make_encoder(options[name], name)
         return options
 
 
@@ -118,8 +118,8 @@ class AgentSection(AgentSettings, kw_only=True):
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""
         options = super().options()
-        for of_the_service in ("journal", "catalogue", "noise"):
-            del options[of_the_service]
+        for service_field in ("journal", "catalogue", "noise"):
+            del options[service_field]
         return options
 
     def open(self, journal: str, name: str) -> Agent:
@@ -170,7 +170,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
         return self.resolve(self.keys or f"{self.path.stem}.keys.json")
 
     @property
-    def secure(self) -> bool:
+    def uses_tls(self) -> bool:
         """Whether clients come by TLS, here or at a trusted proxy."""
         return bool(self.certificate or self.trusted_proxy)
 
@@ -178,14 +178,14 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
         """Return the path of a file that is named in this one."""
         return self.path.parent / name
 
-    def journal(self, agent: str) -> str:
+    def journal_address(self, agent: str) -> str:
         """Return where an agent is kept."""
         journal = self.agents[agent].journal
         if journal is None:
             journal = f"{self.path.stem}.{agent}.db"
         return journal if "://" in journal else os.fspath(self.resolve(journal))
 
-    def check(self, *, keys: bool) -> None:
+    def check(self, *, has_keys: bool) -> None:
         """Refuse what would not be safe, or cannot be."""
         if not self.agents:
             raise ValueError("agents: expected at least one, such as [agents.shop], got none")
@@ -194,12 +194,12 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise ValueError(
                     f"agents: expected names of letters, digits, - and _, got {name!r}"
                 )
-            folder = Path(self.journal(name)).parent
-            if "://" not in self.journal(name) and not folder.is_dir():
+            folder = Path(self.journal_address(name)).parent
+            if "://" not in self.journal_address(name) and not folder.is_dir():
                 raise ValueError(f"agents.{name}.journal: expected a folder that exists: {folder}")
         if not 0 <= self.port < 1 << 16:
             raise ValueError(f"port: expected a number from 0 to 65535, got {self.port}")
-        if not (keys or is_loopback(self.host)):
+        if not (has_keys or is_loopback(self.host)):
             raise ValueError(
                 f"host: expected a loopback address, as there are no keys, got {self.host!r}; "
                 f"add one: mogro serve {self.path.name} --add-key NAME"
@@ -208,30 +208,30 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
             raise ValueError("certificate: expected certificate_key with it, or neither")
         personalizer = self.personalizer
         if personalizer is not None:
-            _check_known("agent", personalizer.agent, sorted(self.agents))
+            _check_choice("agent", personalizer.agent, sorted(self.agents))
             names = [objective.name for objective in self.agents[personalizer.agent].objectives]
-            _check_known("objective", personalizer.objective, names)
+            _check_choice("objective", personalizer.objective, names)
 
 
-def _check_known(name: str, value: str, known: list[str]) -> None:
-    if value not in known:
-        raise ValueError(f"personalizer.{name}: expected one of {known}, got {value!r}")
+def _check_choice(name: str, value: str, choices: list[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"personalizer.{name}: expected one of {choices}, got {value!r}")
 
 
 def read_config(path: str | os.PathLike[str]) -> ServiceConfig:
     """Read a file, and check all that is in it."""
     file = Path(path)
     try:
-        plain = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{file}: not valid TOML: {error}") from None
-    return parse_config(plain, file)
+    return parse_config(document, file)
 
 
-def parse_config(plain: dict[str, Any], path: Path) -> ServiceConfig:
+def parse_config(document: dict[str, Any], path: Path) -> ServiceConfig:
     """Return what a file says, once it is parsed."""
     try:
-        config = msgspec.convert(plain, ServiceConfig)
+        config = msgspec.convert(document, ServiceConfig)
     except msgspec.ValidationError as error:
         raise ValueError(f"{path}: {error}") from None
     config.path = path
@@ -248,8 +248,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _encoder(columns: Columns, name: str) -> Encoder:
+def _make_encoder(columns: Columns, name: str) -> Encoder:
     try:
-        return Encoder(**{column: rule.column() for column, rule in columns.items()})
+        return Encoder(**{column: section.column() for column, section in columns.items()})
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

@@ -143,6 +143,6 @@ def to_exception(status: int, answer: ErrorAnswer) -> Exception:
     """Return the exception that an agent in this process would have raised."""
     if status >= 500 or status in (401, 403, 408, 421, 429):
         return ServiceError(f"{status}: {answer.message}", status)
-    kind: Any = vars(errors).get(answer.error)
-    takes_words = isinstance(kind, type) and kind is not errors.InfeasibleConstraints
-    return kind(answer.message) if takes_words else ValueError(answer.message)
+    error_type: Any = vars(errors).get(answer.error)
+    takes_message = isinstance(error_type, type) and error_type is not errors.InfeasibleConstraints
+    return error_type(answer.message) if takes_message else ValueError(answer.message)

@@ -43,9 +43,11 @@ def _visit(
     subject = f"reader {rng.randint(1, 5000)}"
     decision = agent.decide(context={"device": device, "age": age}, id=id, subject=subject)
     article, phone = articles[decision.arm], device == "phone"
-    likes = 0.05 + 0.25 * article["shrill"] + 0.04 * (article["topic"] == "sport") * phone
-    if rng.random() >= likes:
+    click_probability = (
+        0.05 + 0.25 * article["shrill"] + 0.04 * (article["topic"] == "sport") * phone
+    )
+    if rng.random() >= click_probability:
         return {}
     patience = (1.2 - article["shrill"]) * (0.5 if phone else 1.0)
-    read = rng.expovariate(1 / (article["minutes"] * patience))
-    return {"click": 1.0, "minutes": min(read, 60.0)}
+    minutes = rng.expovariate(1 / (article["minutes"] * patience))
+    return {"click": 1.0, "minutes": min(minutes, 60.0)}

@@ -31,11 +31,11 @@ def error_answer(error: Exception) -> tuple[int, ErrorAnswer]:
         name = _NAMES.get(status) or HTTPStatus(status).phrase.replace(" ", "")
         return status, _named_answer(name, error.detail)
     if isinstance(error, msgspec.ValidationError):
-        return 422, _invalid(str(error))
+        return 422, _validation_answer(str(error))
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
         return 400, _named_answer("BadRequest", f"body: expected JSON, {error}")
-    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    if status == 500:  # nobody foresaw it
+    status = next((status for error_type, status in _STATUS if isinstance(error, error_type)), 500)
+    if status == 500:  # a bug
         return status, ErrorAnswer("InternalError", "the service has failed; its log says why")
     return status, _named_answer(type(error).__name__, str(error))
 
@@ -59,11 +59,12 @@ def _named_answer(name: str, message: str) -> ErrorAnswer:
     return ErrorAnswer(name, message, match[1] if match else None)
 
 
-def _invalid(message: str) -> ErrorAnswer:
+def _validation_answer(message: str) -> ErrorAnswer:
     """Name the argument of a body that is not of the types expected."""
     match = _PATH.fullmatch(message)
-    words, argument = (match[1], match[2] or "body") if match else (message, "body")
-    missing = re.search(r"(?:required|unknown) field `([^`]*)`", words)
-    if missing:
-        argument = missing[1] if argument == "body" else f"{argument}.{missing[1]}"
-    return ErrorAnswer("ValidationError", f"{argument}: {words[:1].lower()}{words[1:]}", argument)
+    description, argument = (match[1], match[2] or "body") if match else (message, "body")
+    field_match = re.search(r"(?:required|unknown) field `([^`]*)`", description)
+    if field_match:
+        argument = field_match[1] if argument == "body" else f"{argument}.{field_match[1]}"
+    description = description[:1].lower() + description[1:]
+    return ErrorAnswer("ValidationError", f"{argument}: {description}", argument)

@@ -22,7 +22,7 @@ _CACHE_SECONDS = 5.0  # seconds for which alarms are kept: they look at all deci
 
 
 class ArmStore:
-    """The arms that an agent has on offer, in a file that is there as a whole or not at all.
+    """The arms that an agent has on offer, in a file that is written atomically.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ class ArmStore:
         Whose features the arms have.
     path
         The file.
-    initial
+    initial_arms
         Arms to begin with, where there is no file.
     max_arms
         How many arms there may be.
     """
 
     def __init__(
-        self, agent: Agent, path: Path, initial: Mapping[str, Any], *, max_arms: int
+        self, agent: Agent, path: Path, initial_arms: Mapping[str, Any], *, max_arms: int
     ) -> None:
         self._agent, self._path, self._max_arms = agent, path, max_arms
         self._lock = threading.Lock()
-        self.features_by_arm: Mapping[str, Any] = dict(initial)  # as they were sent
+        self.features_by_arm: Mapping[str, Any] = dict(initial_arms)  # as they were sent
         if path.exists():
             try:
                 self.features_by_arm = json.loads(path.read_text(encoding="utf-8"))
@@ -68,11 +68,13 @@ class ArmStore:
     def drop(self, ids: Collection[str]) -> None:
         """Take arms off offer."""
         with self._lock:
-            missing = [arm for arm in ids if arm not in self.features_by_arm]
-            if missing:
-                raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
-            dropped = set(ids)
-            self._replace({arm: x for arm, x in self.features_by_arm.items() if arm not in dropped})
+            unknown_ids = [arm for arm in ids if arm not in self.features_by_arm]
+            if unknown_ids:
+                raise ValueError(f"arms: expected arms of the catalogue, got {unknown_ids[:3]}")
+            remaining_arms = dict(self.features_by_arm)
+            for arm in ids:
+                remaining_arms.pop(arm, None)
+            self._replace(remaining_arms)
 
     def _replace(self, features_by_arm: dict[str, Any]) -> None:
         if len(features_by_arm) > self._max_arms:
@@ -119,7 +121,7 @@ class HostedAgent:
 
     def __init__(self, name: str, config: ServiceConfig) -> None:
         self.name, section, limits = name, config.agents[name], config.limits
-        self.agent, self.noise = section.open(config.journal(name), name), section.noise
+        self.agent, self.noise = section.open(config.journal_address(name), name), section.noise
         try:
             path = config.resolve(f"{config.path.stem}.{name}.arms.json")
             self.arms = ArmStore(self.agent, path, section.catalogue, max_arms=limits.arms)

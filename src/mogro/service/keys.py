@@ -58,10 +58,10 @@ class KeyRing:
     def __init__(self, path: Path) -> None:
         self._path, self._refreshed, self._keys = path, time.monotonic(), _read(path)
         self._had_keys = bool(self._keys)
-        earlier = path.with_suffix(".toml")
-        if not path.exists() and earlier.exists():  # a service must not lose its keys
+        old_path = path.with_suffix(".toml")
+        if not path.exists() and old_path.exists():  # a service must not lose its keys
             raise ValueError(
-                f"{earlier}: keys are in {path.name} now; add each again by "
+                f"{old_path}: keys are in {path.name} now; add each again by "
                 "`mogro serve FILE --add-key NAME --roles ROLES`"
             )
 

@@ -49,26 +49,26 @@ class _Agents(Collector):
         events = CounterMetricFamily(
             "mogro_events", "What has happened to an agent.", labels=["agent", "kind"]
         )
-        held = GaugeMetricFamily("mogro_held", "Decisions held.", labels=["agent", "kind"])
+        decisions = GaugeMetricFamily("mogro_held", "Decisions held.", labels=["agent", "kind"])
         queue = GaugeMetricFamily("mogro_waiting", "Calls that wait.", labels=["agent"])
         commits = CounterMetricFamily("mogro_commits", "Commits.", labels=["agent"])
         alarms = GaugeMetricFamily("mogro_alarms", "Alarms.", labels=["agent", "alarm"])
-        prices = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
-        rooms = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
-        for name, hosted in self._agents.items():
-            for status in hosted.agent.budgets:
-                prices.add_metric([name, status.budget.objective], status.price)
-                rooms.add_metric([name, status.budget.objective], status.room)
-            for kind, number in hosted.agent.counters.items():
-                family = held if kind in ("pending", "completed") else events
+        price = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
+        room = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
+        for name, hosted_agent in self._agents.items():
+            for status in hosted_agent.agent.budgets:
+                price.add_metric([name, status.budget.objective], status.price)
+                room.add_metric([name, status.budget.objective], status.room)
+            for kind, number in hosted_agent.agent.counters.items():
+                family = decisions if kind in ("pending", "completed") else events
                 family.add_metric([name, kind], number)
-            queue.add_metric([name], hosted.writer.size)
-            commits.add_metric([name], hosted.writer.commits)
-            alarm_names = [alarm.name for alarm in hosted.alarms()]
+            queue.add_metric([name], hosted_agent.writer.size)
+            commits.add_metric([name], hosted_agent.writer.commits)
+            alarm_names = [alarm.name for alarm in hosted_agent.alarms()]
             for alarm in sorted(set(alarm_names)):
                 alarms.add_metric([name, alarm], alarm_names.count(alarm))
-        yield from (events, held, queue, commits, alarms, prices, rooms)
+        yield from (events, decisions, queue, commits, alarms, price, room)
 
     def describe(self) -> Iterator[Metric]:
-        """Say nothing in advance: asking takes the agents' time."""
+        """Describe nothing at registration, which would ask all agents."""
         return iter(())

@@ -1,4 +1,4 @@
-"""The description of the service, for programs that read such things: OpenAPI 3.1, from types."""
+"""The description of the service as OpenAPI 3.1, made from its types."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 501, 503)
 
 def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
-    pairs = [(o.request_type, o.response_type) for o in operations]
+    pairs = [(operation.request_type, operation.response_type) for operation in operations]
     types = [body_type for pair in pairs for body_type in pair if body_type is not None]
     types.append(ErrorAnswer)
     type_schemas, components = msgspec.json.schema_components(
@@ -66,8 +66,8 @@ def _describe(
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": "As asked."}
     if operation.status != 204:
-        kind = operation.response_type
-        answer["content"] = {"*/*": {}} if kind is None else _json(schemas[kind])
+        answer_type = operation.response_type
+        answer["content"] = {"*/*": {}} if answer_type is None else _json(schemas[answer_type])
     path = f"{operation.method.lower()}{operation.path.replace('/', '_')}"
     responses = {str(operation.status): answer}
     for status in _ERRORS:
@@ -89,8 +89,8 @@ def _describe(
         parameters[name, "path"] = {"type": "string", **choices}
     if parameters:
         description["parameters"] = [
-            {"name": name, "in": where, "schema": schema, "required": True}
-            for (name, where), schema in parameters.items()
+            {"name": name, "in": location, "schema": schema, "required": True}
+            for (name, location), schema in parameters.items()
         ]
     if operation.role is not None:
         description["security"] = [{"key": []}]

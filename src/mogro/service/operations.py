@@ -28,10 +28,10 @@ from mogro.service.keys import Role
 from mogro.service.service import Service
 
 _AGENT_PATH = "/v1/agents/{agent}"
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 # Seconds by which a client's time may differ from the clock. What is ahead counts as now: nobody
 # can move the time of an agent beyond the clock. What is far behind could not be gone on from.
-_AHEAD, _BEHIND = 60.0, 30 * 86_400.0
+_MAX_SECONDS_AHEAD, _MAX_SECONDS_BEHIND = 60.0, 30 * 86_400.0
 
 
 class ServiceRequest(NamedTuple):
@@ -43,14 +43,14 @@ class ServiceRequest(NamedTuple):
     name: str | None
 
     @property
-    def hosted(self) -> HostedAgent:
+    def hosted_agent(self) -> HostedAgent:
         """The agent, with what belongs to it."""
         return self.service.agents[self.name or ""]
 
     @property
     def agent(self) -> Agent:
         """The agent itself."""
-        return self.hosted.agent
+        return self.hosted_agent.agent
 
     def check(self, body: Any) -> None:
         """Refuse what the key or the limits do not allow."""
@@ -61,7 +61,7 @@ class ServiceRequest(NamedTuple):
             raise HTTPException(413, f"arms: expected at most {limit}, got {len(arms)}")
         now, clock = getattr(body, "now", None), time.time()
         if now is not None:
-            if not clock - _BEHIND <= now <= clock + _AHEAD:
+            if not clock - _MAX_SECONDS_BEHIND <= now <= clock + _MAX_SECONDS_AHEAD:
                 raise ImplausibleTime(
                     f"now: expected at most a minute after {clock:.0f}, the clock of the service, "
                     f"and 30 days before, got {now}; it may be left out"
@@ -70,7 +70,7 @@ class ServiceRequest(NamedTuple):
 
     def record_change(self, what: str, detail: Any) -> None:
         """Write down who has changed what."""
-        by, agent = self.caller.name, self.hosted.name
+        by, agent = self.caller.name, self.hosted_agent.name
         self.service.audit.write(by, agent, what, msgspec.to_builtins(detail))
         self.service.log({"event": "change", "by": by, "agent": agent, "what": what})
 
@@ -89,10 +89,10 @@ class Operation(NamedTuple):
     request_type, response_type
         Types of the body (in a GET, of the query) and of the answer; None where there is none, or
         no JSON.
-    work
+    handler
         What to do, with the request and its body. A coroutine runs in the event loop, all else in
         a thread.
-    writes
+    is_write
         Whether the thread does it that shares commits.
     agent
         Whose call it is, where the path does not say.
@@ -106,31 +106,33 @@ class Operation(NamedTuple):
     summary: str
     request_type: Any
     response_type: Any
-    work: Callable[[ServiceRequest, Any], Any]
-    writes: bool = False
+    handler: Callable[[ServiceRequest, Any], Any]
+    is_write: bool = False
     agent: str | None = None
     status: int = 200
 
 
-def as_json(body: Any, status: int = 200) -> Response:
+def json_response(body: Any, status: int = 200) -> Response:
     """Return an answer in JSON."""
     return Response(wire.encode(body), status, media_type="application/json")
 
 
 def make_operation(
-    method: str, path: str, role: Any, work: Callable[..., Any], **options: Any
+    method: str, path: str, role: Any, handler: Callable[..., Any], **options: Any
 ) -> Operation:
     """Return an operation, with the types and the words of a function."""
-    hints, summary = get_type_hints(work), (work.__doc__ or "").partition("\n")[0]
+    hints, summary = get_type_hints(handler), (handler.__doc__ or "").partition("\n")[0]
     response_type = None if hints["return"] in (Response, type(None)) else hints["return"]
-    return Operation(method, path, role, summary, hints.get("body"), response_type, work, **options)
+    return Operation(
+        method, path, role, summary, hints.get("body"), response_type, handler, **options
+    )
 
 
 def operations(service: Service) -> list[Operation]:
     """Return all that can be asked of agents, and of the service."""
     metrics = None if service.config.public_metrics else "read"
     return [
-        *(_call(kind, writes=True) for kind in get_args(calls.WriteCall)),
+        *(_call(kind, is_write=True) for kind in get_args(calls.WriteCall)),
         *(_call(kind) for kind in calls.READ_CALLS),
         make_operation("GET", f"{_AGENT_PATH}/decision", "read", _show_decision),
         make_operation("GET", f"{_AGENT_PATH}/explanation", "read", _explain),
@@ -152,15 +154,15 @@ def operations(service: Service) -> list[Operation]:
     ]
 
 
-def _call(call: type[calls.Call], *, writes: bool = False) -> Operation:
+def _call(call: type[calls.Call], *, is_write: bool = False) -> Operation:
     path = f"{_AGENT_PATH}/{call.__struct_config__.tag}"
     summary = (call.__doc__ or "").partition("\n")[0]
-    return Operation("POST", path, call.role, summary, call, call.response_type, _carry_out, writes)
+    return Operation("POST", path, call.role, summary, call, call.response_type, _execute, is_write)
 
 
-def _carry_out(request: ServiceRequest, call: calls.Call) -> Any:
+def _execute(request: ServiceRequest, call: calls.Call) -> Any:
     """Return the answer of the agent."""
-    return call.carry_out(request.agent, request.hosted.arms.catalogue)
+    return call.execute(request.agent, request.hosted_agent.arms.catalogue)
 
 
 async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswers:
@@ -170,10 +172,14 @@ async def _batch(request: ServiceRequest, body: calls.Batch) -> wire.BatchAnswer
         raise HTTPException(413, f"calls: expected at most {limit}, got {len(body.calls)}")
     for call in body.calls:
         request.check(call)
-    work = [partial(_carry_out, request, call) for call in body.calls]
-    results = await request.hosted.writer.perform(work)
-    pairs: list[Any] = [error_answer(r) if isinstance(r, Exception) else (200, r) for r in results]
-    return wire.BatchAnswers([wire.BatchAnswer(status, answer) for status, answer in pairs])
+    work = [partial(_execute, request, call) for call in body.calls]
+    results = await request.hosted_agent.writer.perform(work)
+    return wire.BatchAnswers(
+        [
+            wire.BatchAnswer(*(error_answer(r) if isinstance(r, Exception) else (200, r)))
+            for r in results
+        ]
+    )
 
 
 def _show_decision(request: ServiceRequest, body: wire.DecisionId) -> wire.RecordAnswer:
@@ -195,7 +201,7 @@ def _show_alarms(request: ServiceRequest, _: None) -> wire.AlarmsAnswer:
 
 def _show_config(request: ServiceRequest, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
-    return _config_after(request, Reconfiguration())
+    return _config_answer(request, Reconfiguration())
 
 
 def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnswer:
@@ -210,45 +216,45 @@ def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnsw
     reconfiguration = request.agent.reconfigure(**options)
     if reconfiguration.changes:
         request.record_change("config", body)
-    return _config_after(request, reconfiguration)
+    return _config_answer(request, reconfiguration)
 
 
-def _config_after(request: ServiceRequest, done: Reconfiguration) -> wire.ConfigAnswer:
-    history = request.service.audit.changes(request.hosted.name, "config")
-    return wire.ConfigAnswer(to_plain(request.agent.config), *done, history)
+def _config_answer(request: ServiceRequest, reconfiguration: Reconfiguration) -> wire.ConfigAnswer:
+    history = request.service.audit.changes(request.hosted_agent.name, "config")
+    return wire.ConfigAnswer(to_plain(request.agent.config), *reconfiguration, history)
 
 
 def _show_arms(request: ServiceRequest, _: None) -> wire.CatalogueAnswer:
     """Return the catalogue."""
-    return wire.CatalogueAnswer(dict(request.hosted.arms.features_by_arm))
+    return wire.CatalogueAnswer(dict(request.hosted_agent.arms.features_by_arm))
 
 
 def _put_arms(request: ServiceRequest, body: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
-    request.hosted.arms.put(body.arms)
+    request.hosted_agent.arms.put(body.arms)
     request.record_change("arms", {"put": list(body.arms)[:100]})
-    return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
+    return wire.CountAnswer(len(request.hosted_agent.arms.features_by_arm))
 
 
 def _drop_arms(request: ServiceRequest, body: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
-    request.hosted.arms.drop(body.arms)
+    request.hosted_agent.arms.drop(body.arms)
     request.record_change("arms", {"drop": body.arms[:100]})
-    return wire.CountAnswer(len(request.hosted.arms.features_by_arm))
+    return wire.CountAnswer(len(request.hosted_agent.arms.features_by_arm))
 
 
 def _erase(request: ServiceRequest, body: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
-    erased = request.agent.erase(*body.ids)
-    request.record_change("erase", {"decisions": erased})
-    return wire.CountAnswer(erased)
+    count = request.agent.erase(*body.ids)
+    request.record_change("erase", {"decisions": count})
+    return wire.CountAnswer(count)
 
 
 def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
     """Return an agent as it is now."""
     agent = request.agent
     return wire.AgentAnswer(
-        request.hosted.name,
+        request.hosted_agent.name,
         agent.objectives,
         agent.feature_names,
         agent.theta,
@@ -257,7 +263,7 @@ def _describe(request: ServiceRequest, _: None) -> wire.AgentAnswer:
         [wire.BudgetAnswer(*status) for status in agent.budgets],
         agent.counters,
         agent.observations,
-        len(request.hosted.arms.features_by_arm),
+        len(request.hosted_agent.arms.features_by_arm),
     )
 
 
@@ -266,12 +272,12 @@ def _log(request: ServiceRequest, _: None) -> Response:
     with tempfile.TemporaryDirectory(prefix="mogro-log-") as folder:
         file = request.agent.export(folder).open("rb")  # nothing else holds on to it
     headers = {
-        "content-disposition": f'attachment; filename="{request.hosted.name}.parquet"',
+        "content-disposition": f'attachment; filename="{request.hosted_agent.name}.parquet"',
         "content-length": str(os.fstat(file.fileno()).st_size),
     }
-    chunks = iter(partial(file.read, _CHUNK), b"")
-    kind, close = "application/vnd.apache.parquet", BackgroundTask(file.close)
-    return StreamingResponse(chunks, headers=headers, media_type=kind, background=close)
+    chunks = iter(partial(file.read, _CHUNK_BYTES), b"")
+    media_type, background = "application/vnd.apache.parquet", BackgroundTask(file.close)
+    return StreamingResponse(chunks, headers=headers, media_type=media_type, background=background)
 
 
 async def _list_agents(request: ServiceRequest, _: None) -> wire.AgentsAnswer:
@@ -287,21 +293,21 @@ async def _list_changes(request: ServiceRequest, _: None) -> wire.AuditAnswer:
 
 async def _health(request: ServiceRequest, _: None) -> Response:
     """Say how the service is; names of agents are for those with a key."""
-    states = await asyncio.to_thread(_states, request.service)  # however busy the readers are
-    worst = next((s for s in ("failing", "degraded") if s in states.values()), "ok")
+    states = await asyncio.to_thread(_agent_states, request.service)  # however busy the readers are
+    worst = next((state for state in ("failing", "degraded") if state in states.values()), "ok")
     caller = request.service.access.find_caller(request.http)
-    visible = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
-    return as_json(wire.HealthAnswer(worst, visible), 503 if worst == "failing" else 200)
+    visible = {name: states[name] for name in states if caller and caller.key.covers(name)}
+    return json_response(wire.HealthAnswer(worst, visible), 503 if worst == "failing" else 200)
 
 
-def _states(service: Service) -> dict[str, str]:
+def _agent_states(service: Service) -> dict[str, str]:
     """Say how agents are; one whose journal failed last fails until a commit succeeds."""
     states = {}
-    for name, hosted in service.agents.items():
-        if hosted.writer.last_error is not None:
+    for name, hosted_agent in service.agents.items():
+        if hosted_agent.writer.last_error is not None:
             states[name] = "failing"
         else:
-            states[name] = "degraded" if hosted.alarms() else "ok"
+            states[name] = "degraded" if hosted_agent.alarms() else "ok"
     return states
 
 

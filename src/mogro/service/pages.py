@@ -56,7 +56,7 @@ def _visible_agents(service: Service, caller: Caller) -> list[str]:
 
 async def _login_form(request: ServiceRequest, _: None) -> Response:
     """Ask for a key."""
-    return _html(_page.fill(_FOLDER / "login.html", message=""))
+    return _html(_page.fill_template(_FOLDER / "login.html", message=""))
 
 
 async def _log_in(request: ServiceRequest, _: None) -> Response:
@@ -68,9 +68,9 @@ async def _log_in(request: ServiceRequest, _: None) -> Response:
     cookie = request.service.access.log_in(request.http, secret.strip())
     if cookie is None:
         message = '<p class="warning" role="alert">That is no key of this service.</p>'
-        return _html(_page.fill(_FOLDER / "login.html", message=message), 401)
+        return _html(_page.fill_template(_FOLDER / "login.html", message=message), 401)
     response = RedirectResponse("/", 303)
-    response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.secure)
+    response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=config.uses_tls)
     return response
 
 
@@ -87,8 +87,8 @@ async def _static(request: ServiceRequest, _: None) -> Response:
     name = request.http.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404, f"name: expected one of {sorted(_STATIC)}")
-    path, kind = _STATIC[name]
-    return Response(path.read_bytes(), media_type=kind)
+    path, media_type = _STATIC[name]
+    return Response(path.read_bytes(), media_type=media_type)
 
 
 async def _show_page(request: ServiceRequest, _: None) -> Response:
@@ -102,16 +102,16 @@ async def _show_page(request: ServiceRequest, _: None) -> Response:
     parts = await service.readers.perform(partial(_show_parts, request, None))
     names = _visible_agents(service, caller)
     links = "".join(
-        f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
-        f"{_page.text(other)}</a>"
-        for other in names
+        f'<a href="/page/{quote(other_name)}"{" aria-current=page" * (other_name == name)}>'
+        f"{_page.escape(other_name)}</a>"
+        for other_name in names
         if len(names) > 1
     )
     logout = '<button id="logout" type="button">Log out</button>'
-    page = _page.fill(
+    page = _page.fill_template(
         _FOLDER / "page.html",
-        name=_page.text(name),
-        token=_page.text(caller.token or ""),
+        name=_page.escape(name),
+        token=_page.escape(caller.token or ""),
         admin="yes" if caller.key.allows("admin", name) else "no",
         links=links,
         logout=logout * service.access.keys.required,
@@ -126,8 +126,8 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _show_parts(request: ServiceRequest, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    hosted, (since, parts) = request.hosted, request.hosted.page
-    if time.monotonic() - since > _CACHE_SECONDS:
-        parts = make_parts(hosted, request.service.audit.changes(hosted.name))
-        hosted.page = time.monotonic(), parts
+    hosted_agent, (made_at, parts) = request.hosted_agent, request.hosted_agent.page
+    if time.monotonic() - made_at > _CACHE_SECONDS:
+        parts = make_parts(hosted_agent, request.service.audit.changes(hosted_agent.name))
+        hosted_agent.page = time.monotonic(), parts
     return parts

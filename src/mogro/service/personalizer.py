@@ -1,4 +1,4 @@
-"""Rank and Reward in the shape of Azure Personalizer, for those whom it has left behind.
+"""Rank and Reward in the shape of Azure Personalizer, for clients of that retired service.
 
 Features of an action and of the context are lists of objects there; here they are one record, and
 what the encoders of the agent do not know is left out. The reward goes to one objective.
@@ -67,7 +67,7 @@ def operations(config: Personalizer | None) -> list[Operation]:
         """Reward an event."""
         request.agent.reward(request.http.path_params["event"], {config.objective: body.value})
 
-    event, options = f"{_PATH}/events/{{event}}", {"writes": True, "agent": config.agent}
+    event, options = f"{_PATH}/events/{{event}}", {"is_write": True, "agent": config.agent}
     return [
         make_operation("POST", f"{_PATH}/rank", "decide", _rank, status=201, **options),
         make_operation("POST", f"{event}/reward", "reward", reward, status=204, **options),
@@ -87,12 +87,12 @@ def _rank(request: ServiceRequest, body: RankRequest) -> RankResponse:
     arms = {action.id: _record(action.features, config.arms) for action in body.actions}
     if len(arms) < len(body.actions):
         raise ValueError("actions: expected different ids")
-    excluded = set(body.excluded_actions)
+    excluded_ids = set(body.excluded_actions)
     decision = agent.decide(
         arms,
         context=None if config.context is None else _record(body.context_features, config.context),
         id=body.event_id,
-        eligible=[arm not in excluded for arm in arms],
+        eligible=[arm not in excluded_ids for arm in arms],
         activate=not body.defer_activation,
     )
     probabilities = _probabilities(agent, decision)

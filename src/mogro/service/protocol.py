@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it: heads of requests in time and of a size, answers in one piece."""
+"""HTTP by uvicorn, with limits on the time and size of request heads, and answers in one packet."""
 
 import asyncio
 from itertools import chain
@@ -53,8 +53,8 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
         _size, _in_head = 0, False
 
         def connection_made(self, transport: Any) -> None:
-            joined: Any = JoinedWrites(transport)
-            super().connection_made(joined)
+            joined_transport: Any = JoinedWrites(transport)
+            super().connection_made(joined_transport)
             self._start_timer()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -62,10 +62,10 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
-            began = self._in_head  # else the end of a body may stand before the head
+            was_in_head = self._in_head  # else the end of a body may stand before the head
             super().data_received(data)
             if self._in_head:
-                self._size += len(data) * began
+                self._size += len(data) * was_in_head
                 if self._size > _MAX_HEAD_BYTES:
                     self.transport.abort()
                 elif self._timer is None:
@@ -84,8 +84,8 @@ def make_protocol(max_seconds: float) -> type[asyncio.Protocol]:
             super().on_headers_complete()
 
         def on_response_complete(self) -> None:
-            joined: Any = self.transport
-            joined.flush()  # an answer without a body, as to HEAD
+            joined_transport: Any = self.transport
+            joined_transport.flush()  # an answer without a body, as to HEAD
             super().on_response_complete()
 
         def _start_timer(self) -> None:

@@ -62,7 +62,7 @@ class Service:
 
     def __init__(self, config: ServiceConfig, *, log: Log | None = None) -> None:
         self.config, self.access = config, Access(config)
-        config.check(keys=self.access.keys.required)
+        config.check(has_keys=self.access.keys.required)
         self.audit = Audit(config.resolve(f"{config.path.stem}.audit.jsonl"))
         self.readers = ReaderPool()
         self.log: Log = log or write_line
@@ -81,18 +81,18 @@ class Service:
         """Answer what waits, write snapshots, and close the journals."""
         self.ready = False
         self.readers.close()
-        for hosted in self.agents.values():
-            hosted.close()
+        for hosted_agent in self.agents.values():
+            hosted_agent.close()
 
     def agent(self, name: str) -> HostedAgent:
         """Return an agent by its name."""
-        hosted = self.agents.get(name)
-        if hosted is None:
+        hosted_agent = self.agents.get(name)
+        if hosted_agent is None:
             raise HTTPException(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
-        return hosted
+        return hosted_agent
 
 
 def write_line(fields: Mapping[str, Any]) -> None:
-    """Write one line of the log: JSON, in which nothing from outside breaks a line."""
+    """Write one line of the log, as JSON, in which line breaks are escaped."""
     line = json.dumps({"time": round(time.time(), 3), **fields}, default=str)
     sys.stderr.write(line + "\n")

@@ -17,9 +17,9 @@ Calls = Sequence[Callable[[], Any]]
 Answers = list[Any]  # what calls returned, or the exceptions of those that were refused
 
 
-class _PendingCalls(NamedTuple):
+class _WaitingRequest(NamedTuple):
     calls: Calls
-    since: float
+    start: float
     answers: "asyncio.Future[Answers]"
 
 
@@ -45,7 +45,7 @@ class Writer:
         self.last_error: Exception | None = None  # why the last commit failed, if it did
         self.size = 0  # calls that wait or are being carried out
         self._agent, self._max_waiting, self._max_seconds = agent, max_waiting, max_seconds
-        self._waiting: deque[_PendingCalls] = deque()
+        self._queue: deque[_WaitingRequest] = deque()
         # Hands on what waits, while anything does.
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
@@ -56,10 +56,10 @@ class Writer:
         if self.size + len(calls) > self._max_waiting:
             raise HTTPException(503, f"busy: {self.size} calls wait; try again")
         answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_PendingCalls(calls, time.monotonic(), answers))
+        self._queue.append(_WaitingRequest(calls, time.monotonic(), answers))
         self.size += len(calls)
         if self._task is None:
-            self._task = asyncio.create_task(self._carry_out_waiting())
+            self._task = asyncio.create_task(self._execute_queue())
         try:
             return await answers
         finally:
@@ -69,40 +69,37 @@ class Writer:
         """Finish what has begun, and stop."""
         self._thread.shutdown()
 
-    async def _carry_out_waiting(self) -> None:
+    async def _execute_queue(self) -> None:
         """Let the thread carry out what waits, until nothing does."""
         loop = asyncio.get_running_loop()
-        while self._waiting:
-            pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
+        while self._queue:
+            requests = [self._queue.popleft() for _ in range(min(len(self._queue), _MAX_CALLS))]
             try:
-                answers = await loop.run_in_executor(self._thread, self._carry_out, pending)
+                answers = await loop.run_in_executor(self._thread, self._execute, requests)
             except RuntimeError:  # it is closed
                 error = HTTPException(503, "closed: the service has stopped; try again")
-                answers = [[error] * len(request.calls) for request in pending]
-            for request, results in zip(pending, answers, strict=True):
+                answers = [[error] * len(request.calls) for request in requests]
+            for request, results in zip(requests, answers, strict=True):
                 if not request.answers.done():  # its client may be gone
                     request.answers.set_result(results)
         self._task = None
 
-    def _carry_out(self, pending: list[_PendingCalls]) -> list[Answers]:
+    def _execute(self, requests: list[_WaitingRequest]) -> list[Answers]:
         """Return the answers to all calls; where the commit fails, none of them has happened."""
-        oldest = time.monotonic() - self._max_seconds
+        earliest_start = time.monotonic() - self._max_seconds
         results: Iterator[Any]
         try:
-            results = iter(
-                self._agent.batch(
-                    [
-                        call if request.since >= oldest else self._refuse
-                        for request in pending
-                        for call in request.calls
-                    ]
-                )
-            )
+            calls = [
+                call if request.start >= earliest_start else self._refuse
+                for request in requests
+                for call in request.calls
+            ]
+            results = iter(self._agent.batch(calls))
             self.commits, self.last_error = self.commits + 1, None
         except Exception as error:
             self.last_error = error
             results = repeat(error)
-        return [[next(results) for _ in request.calls] for request in pending]
+        return [[next(results) for _ in request.calls] for request in requests]
 
     def _refuse(self) -> None:
         raise HTTPException(503, f"busy: not begun within {self._max_seconds:g} s; try again")

@@ -13,15 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from mogro._validation import FloatArray
-from mogro.agent import (
-    Alarm,
-    BudgetStatus,
-    Decision,
-    DecisionRecord,
-    Objective,
-    Outcome,
-    Rival,
-)
+from mogro.agent import Alarm, BudgetStatus, Decision, DecisionRecord, Objective, Outcome, Rival
 
 T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -46,19 +38,19 @@ def _to_array(_: Any, value: Any) -> Any:
 encode = msgspec.json.Encoder(enc_hook=to_lists).encode
 
 
-def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+def decoder(body_type: type[T]) -> msgspec.json.Decoder[T]:
     """Return what reads one kind of body."""
-    return msgspec.json.Decoder(kind, dec_hook=_to_array)
+    return msgspec.json.Decoder(body_type, dec_hook=_to_array)
 
 
-def _fields_of(kind: Any, **others: Any) -> Any:
+def _struct_like(tuple_type: Any, **overrides: Any) -> Any:
     """Return a struct with the fields of a named tuple, which would go as a bare list."""
-    fields = list((get_type_hints(kind) | others).items())
-    return msgspec.defstruct(f"{kind.__name__}Answer", fields)
+    fields = list((get_type_hints(tuple_type) | overrides).items())
+    return msgspec.defstruct(f"{tuple_type.__name__}Answer", fields)
 
 
-BudgetAnswer: Any = _fields_of(BudgetStatus, forecast=float | None)  # null: no decision yet
-OutcomeAnswer: Any = _fields_of(Outcome)
+BudgetAnswer: Any = _struct_like(BudgetStatus, forecast=float | None)  # null: no decision yet
+OutcomeAnswer: Any = _struct_like(Outcome)
 
 
 class DecisionAnswer(Struct, frozen=True):

@@ -67,9 +67,9 @@ def test_the_state_is_that_of_the_acknowledged_calls_and_perhaps_one_more(
             step(twin, n)
         start += acknowledged
         with opened(shop, retention=TEN) as agent:
-            found = saved(agent, tmp_path / "one")
-        if found != saved(twin, tmp_path / "two"):
+            result = saved(agent, tmp_path / "one")
+        if result != saved(twin, tmp_path / "two"):
             step(twin, start)  # the call that was cut off happened wholly
             start += 1
-            assert found == saved(twin, tmp_path / "two")
+            assert result == saved(twin, tmp_path / "two")
     assert start > 15

@@ -48,8 +48,8 @@ def test_two_agents_on_one_file_know_the_same(tmp_path: Path, shop: str) -> None
 
 def test_decide_top_is_one_commit(shop: str) -> None:
     with opened(shop) as one, opened(shop) as two:
-        made = one.decide_top(ARMS, top=3, id="page", now=0.0)
-        assert two.decide_top(ARMS, top=3, id="page", now=9.0) == made
+        decisions = one.decide_top(ARMS, top=3, id="page", now=0.0)
+        assert two.decide_top(ARMS, top=3, id="page", now=9.0) == decisions
         assert two.counters["decisions"] == 3
 
 

@@ -169,9 +169,9 @@ def test_a_connection_cut_in_the_middle_of_a_commit(
             with pytest.raises(JournalUnavailable):
                 agent.decide(ARMS, id="b", now=1.0)
             assert agent.counters["decisions"] == 1
-        made = agent.decide(ARMS, id="b", now=1.0)
+        decision = agent.decide(ARMS, id="b", now=1.0)
         assert not cuts
-        assert agent.decide(ARMS, id="b", now=2.0) == made
+        assert agent.decide(ARMS, id="b", now=2.0) == decision
         agent.reward("b", {"click": 1.0}, now=3.0)
         for id, now in (("a", 0.0), ("b", 1.0)):
             plain.decide(ARMS, id=id, now=now)

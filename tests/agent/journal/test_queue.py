@@ -43,7 +43,7 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
     opened(tmp_path / "shop.db").close()
     journal, config = open_journal(tmp_path / "shop.db", "agent", None, types=(), timeout=9.0)
     left = 0  # threads with something to ask for
-    counting: Any = Counting(journal, lambda: len(queue._waiting) >= left)
+    counting: Any = Counting(journal, lambda: len(queue._waiting_calls) >= left)
     queue = CommitQueue(counting, config, snapshot_every=1000)
     done: list[float] = []
 
@@ -100,15 +100,15 @@ def test_calls_made_together_share_a_commit_and_have_an_answer_each(tmp_path: Pa
         ]
         return [*decided, *rewarded, partial(agent.decide, ARMS, [[1.0]])]
 
-    journal = alone._store._journal  # type: ignore[union-attr]
+    journal = alone._store.journal  # type: ignore[union-attr]
     singly: list[Any] = []
     for call in calls(alone):
         try:
             singly.append(call())
         except ValueError as error:
             singly.append(error)
-    counting: Any = Counting(shared._store._journal)  # type: ignore[union-attr]
-    shared._store._journal = counting  # type: ignore[union-attr]
+    counting: Any = Counting(shared._store.journal)  # type: ignore[union-attr]
+    shared._store.journal = counting  # type: ignore[union-attr]
     answers = shared.batch(calls(shared))
     assert counting.commits == 1
     assert [repr(answer) for answer in answers] == [repr(answer) for answer in singly]
@@ -126,7 +126,7 @@ def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
     def fail(*_: Any) -> None:
         raise OSError("no space left")
 
-    journal: Any = agent._store._journal  # type: ignore[union-attr]
+    journal: Any = agent._store.journal  # type: ignore[union-attr]
     journal.commit = fail
     with pytest.raises(OSError, match="no space"):
         agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
@@ -146,7 +146,7 @@ def test_what_has_a_commit_of_its_own_is_refused_in_a_batch(shop: str) -> None:
         for error in refused:
             assert isinstance(error, JournalError)
             assert "called again from within a call" in str(error)
-        assert [each.decision.id for each in agent.decisions()] == ["first", "second"]
+        assert [record.decision.id for record in agent.decisions()] == ["first", "second"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
@@ -177,7 +177,7 @@ def test_what_a_listener_raises_is_not_for_other_threads(tmp_path: Path) -> None
 
     agent = opened(tmp_path / "shop.db", on_event=listen)
     queue: Any = agent._store
-    queue._journal = Counting(queue._journal, lambda: len(queue._waiting) == 4 or not threads)
+    queue.journal = Counting(queue.journal, lambda: len(queue._waiting_calls) == 4 or not threads)
     answers: dict[str, Any] = {}
 
     def decide(id: str) -> None:
@@ -204,7 +204,7 @@ def test_a_listener_is_told_of_what_is_committed_only(tmp_path: Path) -> None:
 
     told: list[Any] = []
     agent = opened(tmp_path / "shop.db", on_event=told.append)
-    journal: Any = agent._store._journal  # type: ignore[union-attr]
+    journal: Any = agent._store.journal  # type: ignore[union-attr]
     journal.commit = fail
     with pytest.raises(OSError, match="no space"):
         agent.decide(ARMS, id="v", now=1.0)

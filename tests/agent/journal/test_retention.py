@@ -184,14 +184,14 @@ def test_a_kill_in_the_middle_of_deleting(tmp_path: Path, shop: str) -> None:
     live(twin, 0, 120)
     agent.close()  # a snapshot, and all that it lists is deleted
     listed: list[list[int]] = []
-    remove = Journal.remove
+    remove = Journal.delete_events
     with pytest.MonkeyPatch.context() as patched:
 
         def stop(journal: Journal, positions: Any) -> None:
             listed.append(list(positions))
             raise KeyboardInterrupt
 
-        patched.setattr(Journal, "remove", stop)
+        patched.setattr(Journal, "delete_events", stop)
         agent = mogro.Agent.open(shop, snapshot_every=100_000)
         live(agent, 120, 30)
         live(twin, 120, 30)
@@ -199,7 +199,7 @@ def test_a_kill_in_the_middle_of_deleting(tmp_path: Path, shop: str) -> None:
             agent.close()
     many = events(shop)
     with mogro.Agent.open(shop) as again:
-        assert remove is Journal.remove
+        assert remove is Journal.delete_events
         live(again, 150, 1)
         live(twin, 150, 1)
         assert events(shop) < many
@@ -241,7 +241,7 @@ def test_erasing_is_repeated_after_a_failure(
         live(agent, 0, 20)
         agent.decide(ARMS, id="Ada Lovelace", now=20.0)
         with monkeypatch.context() as patch:
-            patch.setattr(CommitQueue, "_write_snapshot", _fail)
+            patch.setattr(CommitQueue, "write_snapshot", _fail)
             with pytest.raises(JournalError, match="the disk is full"):
                 agent.erase("Ada Lovelace")
         live(other, 20, 5)
@@ -413,8 +413,8 @@ def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
     plain = CommitQueue._reload
 
     def restart(self: CommitQueue) -> None:
-        assert isinstance(self._journal, SQLiteJournal)
-        restarts.append(self._journal._connection.in_transaction)
+        assert isinstance(self.journal, SQLiteJournal)
+        restarts.append(self.journal._connection.in_transaction)
         plain(self)
 
     monkeypatch.setattr(CommitQueue, "_reload", restart)

@@ -74,7 +74,7 @@ def test_a_commit_takes_one_part_along_however_much_has_changed(
     made = [agent.decide(ARMS, now=0.0).id for _ in range(40)]
     while agent.counters["learned"] < 40:
         agent.reward(made[agent.counters["learned"]], {"click": 1.0}, now=0.0)
-    written, dropped = Journal.write_part, Journal.drop_parts
+    written, dropped = Journal.write_part, Journal.delete_parts
     parts: list[int] = []
 
     def write(journal: Journal, part: int, position: int, content: bytes) -> None:
@@ -87,7 +87,7 @@ def test_a_commit_takes_one_part_along_however_much_has_changed(
         dropped(journal, listed)
 
     monkeypatch.setattr(Journal, "write_part", write)
-    monkeypatch.setattr(Journal, "drop_parts", drop)
+    monkeypatch.setattr(Journal, "delete_parts", drop)
     for n in range(80):  # all blocks change, and change again
         parts.append(0)
         agent.reward(made[n % 40], {"watch": float(n % 40)}, now=0.0)
@@ -117,18 +117,19 @@ def test_a_snapshot_that_is_replaced_while_somebody_reads_it(
     live(agent, 0, 40)
     agent.close()
     agent = mogro.Agent.open(shop)
-    read, snapshots = Journal.part, 0
+    read, snapshots = Journal.read_part, 0
 
     def content(journal: Journal, part: int) -> bytes:
         nonlocal snapshots
-        if snapshots < 2 and part and part == journal.index().blocks[1]:  # by others, in between
+        # By others, in between.
+        if snapshots < 2 and part and part == journal.read_index().blocks[1]:
             snapshots += 1
             live(agent, 40 * snapshots, 40)
             assert isinstance(agent._store, CommitQueue)
-            agent._store._write_snapshot()
+            agent._store.write_snapshot()
         return read(journal, part)
 
-    monkeypatch.setattr(Journal, "part", content)
+    monkeypatch.setattr(Journal, "read_part", content)
     with mogro.Agent.open(shop) as again:
         assert snapshots == 2
         assert saved(again, tmp_path / "one") == saved(agent, tmp_path / "two")

@@ -12,9 +12,9 @@ import mogro
 from mogro.agent import ImplausibleTime, JournalError, UnknownDecision
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, Rewarded, Voided
-from mogro.agent.journal import queue, replay
+from mogro.agent.journal import queue, removal, replay
 from mogro.agent.journal.queue import CommitQueue
-from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.snapshots import SnapshotWriter
 from mogro.agent.state.snapshot import write_snapshot
 from mogro.agent.state.state import State
 
@@ -75,7 +75,7 @@ def test_the_state_is_what_replay_without_the_event_gives(
         last = saved(agent, tmp_path / "a")
     with mogro.Agent.open(shop) as again:
         assert saved(again, tmp_path / "b") == last
-        again._store._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
+        again._store.journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
     with mogro.Agent.open(shop) as again:  # from the first event on
         assert saved(again, tmp_path / "b") == last
 
@@ -101,7 +101,7 @@ def test_no_prior_remembers_what_is_void(shop: str, tmp_path: Path, every: int) 
             agent.observe({"x": x}, arm="x", id=str(n), rewards={"sale": float(x @ [1, 2, 3])})
         expected = relived(agent.config, without(agent.events(), position), tmp_path / "c")
         assert saved(agent, tmp_path / "a") == expected
-        agent._store._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
+        agent._store.journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
         with mogro.Agent.open(shop) as again:  # from the first event on
             assert saved(again, tmp_path / "b") == expected
 
@@ -121,10 +121,10 @@ def test_two_are_voided_at_the_same_time(
 
         def slowly(*about: Any) -> None:
             plain(*about)
-            monkeypatch.setattr(queue, "replay_all", plain)
+            monkeypatch.setattr(removal, "replay_all", plain)
             other.void(first)
 
-        monkeypatch.setattr(queue, "replay_all", slowly)
+        monkeypatch.setattr(removal, "replay_all", slowly)
         agent.void(second)
         expected = relived(agent.config, without(events, first, second), tmp_path / "c")
         assert saved(agent, tmp_path / "a") == saved(other, tmp_path / "b") == expected
@@ -141,7 +141,7 @@ def test_others_read_and_write_snapshots_meanwhile(
     ):
         go_on(agent, start=0, rounds=30)
         assert isinstance(other._store, CommitQueue)
-        other._store._write_snapshot()
+        other._store.write_snapshot()
         events = agent.events()
         void = next(place for place, event in events if isinstance(event, Rewarded))
         if reads:  # again, and the event is void before that is done
@@ -156,16 +156,16 @@ def test_others_read_and_write_snapshots_meanwhile(
             monkeypatch.setattr(queue, "last_state", slowly)
             other._store._state_is_valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
-            write = Snapshots.write_draft
+            write = SnapshotWriter.write_draft
 
-            def and_another(self: Snapshots, *about: Any) -> int:
+            def and_another(self: SnapshotWriter, *about: Any) -> int:
                 draft = write(self, *about)
                 assert draft in self._journal.unused_parts()
                 assert draft not in self._journal.unused_parts(draft_age=1)
-                self._journal.drop_parts([draft])
+                self._journal.delete_parts([draft])
                 return draft
 
-            monkeypatch.setattr(Snapshots, "write_draft", and_another)
+            monkeypatch.setattr(SnapshotWriter, "write_draft", and_another)
             agent.void(void)
         expected = relived(agent.config, without(events, void), tmp_path / "c")
         assert saved(other, tmp_path / "b") == expected

@@ -20,7 +20,7 @@ from mogro._validation import (
     unique_strings,
 )
 from mogro.agent.features.catalogue import Catalogue, CatalogueVersion, Offer
-from mogro.agent.features.encoder import Record, as_record, read_records, record_text
+from mogro.agent.features.encoder import Record, parse_record, read_records, record_text
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
@@ -81,7 +81,7 @@ class ArmSet:
         """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
         if self.version is not None and self.rows is None and not self.view.contextual:
             return self.version.with_constant
-        features = self.view(self.raw)
+        features = self.view.policy_features(self.raw)
         if self.more_columns is not None:
             features = np.hstack(
                 [features, self.more_columns if self.rows is None else self.more_columns[self.rows]]
@@ -91,11 +91,14 @@ class ArmSet:
 
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        raw = self.all_features[self._row(index)]  # of a catalogue perhaps nobody asked for all
-        policy_features = self.features[index] if self.version is None else self.view(raw)
-        if not self.view.contextual and self.more_columns is None:
+        raw, view = self.all_features[self._row(index)], self.view
+        # Of a catalogue perhaps nobody asked for all.
+        policy_features = (
+            self.features[index] if self.version is None else view.policy_features(raw)
+        )
+        if not view.contextual and self.more_columns is None:
             return policy_features, policy_features
-        return policy_features, self.view.products(raw)
+        return policy_features, view.learner_features(raw)
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -151,7 +154,7 @@ class ArmSet:
         if self.all_records is None and self.view.record is None:
             return None, None
         arm = None if self.all_records is None else record_text(self.all_records[self._row(index)])
-        return as_record(arm), as_record(self.view.record)
+        return parse_record(arm), parse_record(self.view.record)
 
     @property
     def record_texts(self) -> list[str] | None:
@@ -222,9 +225,9 @@ class ArmReader:
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows, records = _read_features(features, view.features)
-        if rows.shape != (len(ids), view.features.dim):
-            check_shape(rows, "features", (len(ids), view.features.dim))
+        rows, records = _read_features(features, view.feature_map)
+        if rows.shape != (len(ids), view.feature_map.dim):
+            check_shape(rows, "features", (len(ids), view.feature_map.dim))
         last_set = self._last
         if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
             return last_set
@@ -262,8 +265,10 @@ def _read_catalogue(arms: Catalogue, features: Features | None, view: FeaturesIn
     """Return the arms of a catalogue."""
     if features is not None:
         raise ValueError("features: expected None, because a catalogue has features")
-    if arms.dim != view.features.dim:
-        raise ValueError(f"arms: expected a catalogue of dim {view.features.dim}, got {arms.dim}")
+    if arms.dim != view.feature_map.dim:
+        raise ValueError(
+            f"arms: expected a catalogue of dim {view.feature_map.dim}, got {arms.dim}"
+        )
     version = arms.version()
     return ArmSet(version.ids, version.features, view, version=version)
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, unique_strings
 from mogro.agent.features.feature_map import with_constant
 
-_CHUNK = 16_384
+_CHUNK_ROWS = 16_384
 _ROUNDING = 1e-14  # of an eigenvalue of second moments, relative to the largest
 
 
@@ -64,15 +64,15 @@ class ExactIndex:
 
 def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> IntArray:
     """Return where the largest scores (K,) stand, of arms (K, d), up to rounding."""
-    best = int(scores.argmax())
-    x, top = arms[best].astype(np.float64), scores.item(best)
+    best_row = int(scores.argmax())
+    x, best_score = arms[best_row].astype(np.float64), scores.item(best_row)
     size = math.sqrt(np.vdot(x, x) * np.vdot(direction, direction))
-    unit = 4 * (arms.shape[1] + 2) * float(np.finfo(arms.dtype).eps)
-    rows: IntArray = np.flatnonzero(scores >= top - unit * (size + abs(top)))
+    rounding = 4 * (arms.shape[1] + 2) * float(np.finfo(arms.dtype).eps)
+    rows: IntArray = np.flatnonzero(scores >= best_score - rounding * (size + abs(best_score)))
     if len(rows) == 1 or arms.dtype == np.float64:
         return rows
-    some = arms[rows].astype(np.float64)  # alike in single precision: look at them in double
-    return np.asarray(rows[_best_rows(some, some @ direction, direction)])
+    candidates = arms[rows].astype(np.float64)  # alike in single precision: look at them in double
+    return np.asarray(rows[_best_rows(candidates, candidates @ direction, direction)])
 
 
 class Offer(NamedTuple):
@@ -108,18 +108,18 @@ class CatalogueVersion:
     @cached_property
     def with_constant(self) -> FloatArray:
         """What a policy sees of all arms without a context: (1, x), (K, 1 + d)."""
-        wide = with_constant(self.features)
-        wide.flags.writeable = False
-        return wide
+        features = with_constant(self.features)
+        features.flags.writeable = False
+        return features
 
     @cached_property
     def spanning(self) -> FloatArray:
         """A few vectors with the span and the mean squares of all (1, x), (r, 1 + d)."""
         size = 1 + self.features.shape[1]
         gram: FloatArray = np.zeros((size, size))
-        for start in range(0, len(self.features), _CHUNK):
-            wide = with_constant(self.features[start : start + _CHUNK])
-            gram += wide.T @ wide
+        for start in range(0, len(self.features), _CHUNK_ROWS):
+            features = with_constant(self.features[start : start + _CHUNK_ROWS])
+            gram += features.T @ features
         scale = np.sqrt(np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0))
         values, vectors = np.linalg.eigh(gram / (scale[:, None] * scale))
         in_span = values > _ROUNDING * size * values[-1]
@@ -186,7 +186,7 @@ class Catalogue:
 
     def add(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Register new arms (n,) with features (n, d)."""
-        names, arms = self._read(ids, features)
+        names, arms = self._read_arms(ids, features)
         with self._lock:
             duplicates = [name for name in names if name in self._rows]
             if duplicates:
@@ -204,9 +204,9 @@ class Catalogue:
 
     def update(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Give registered arms (n,) other features (n, d)."""
-        names, arms = self._read(ids, features)
+        names, arms = self._read_arms(ids, features)
         with self._lock:
-            rows = self._registered(names)
+            rows = self._row_numbers(names)
             version = self.version()
             store = version.features.copy()
             store[rows] = arms
@@ -217,11 +217,11 @@ class Catalogue:
         """Take arms off offer; decisions about them stay as they are."""
         names = unique_strings(ids, "ids")
         with self._lock:
-            keep = np.ones(len(self), dtype=np.bool_)
-            keep[self._registered(names)] = False
+            is_kept = np.ones(len(self), dtype=np.bool_)
+            is_kept[self._row_numbers(names)] = False
             version = self.version()
-            store = version.features[keep]
-            remaining_ids = tuple(compress(version.ids, keep.tolist()))
+            store = version.features[is_kept]
+            remaining_ids = tuple(compress(version.ids, is_kept.tolist()))
             self._publish(remaining_ids, store)
             self._store = store
             self._rows = {name: row for row, name in enumerate(remaining_ids)}
@@ -232,13 +232,15 @@ class Catalogue:
         read_only.flags.writeable = False
         self._version = CatalogueVersion(ids, read_only, self._index(read_only)) if ids else None
 
-    def _registered(self, ids: tuple[str, ...]) -> list[int]:
-        missing = [name for name in ids if name not in self._rows]
-        if missing:
-            raise ValueError(f"ids: expected registered arms, got {missing[:3]}")
+    def _row_numbers(self, ids: tuple[str, ...]) -> list[int]:
+        unknown_ids = [name for name in ids if name not in self._rows]
+        if unknown_ids:
+            raise ValueError(f"ids: expected registered arms, got {unknown_ids[:3]}")
         return [self._rows[name] for name in ids]
 
-    def _read(self, ids: Sequence[str], features: ArrayLike) -> tuple[tuple[str, ...], FloatArray]:
+    def _read_arms(
+        self, ids: Sequence[str], features: ArrayLike
+    ) -> tuple[tuple[str, ...], FloatArray]:
         names = unique_strings(ids, "ids")
         arms = floats(features, "features", shape=(len(names), self.dim))
         limit = math.sqrt(float(np.finfo(self.dtype).max) / 1e10)  # sums of squares stay finite

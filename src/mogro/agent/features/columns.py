@@ -1,4 +1,4 @@
-"""What becomes of the values of one name of a record: a rule, and its numbers."""
+"""Columns of an encoder: how the values under one name of a record become numbers."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from mogro._validation import count, real
 
 
 class Column(Protocol):
-    """What becomes of the values of one name."""
+    """How the values under one name become numbers."""
 
     @property
     def size(self) -> int:
@@ -53,7 +53,7 @@ class Number:
 
     def write(self, value: Any, numbers: list[float], start: int) -> None:
         """Write the number of a value."""
-        numbers[start] = (_finite(value, "a number") - self.mean) / self.std
+        numbers[start] = (_finite_number(value, "a number") - self.mean) / self.std
 
 
 class _KnownValues:
@@ -61,8 +61,8 @@ class _KnownValues:
 
     def __init__(self, *values: str | int) -> None:
         kinds = {str if isinstance(value, str) else int for value in values}
-        plain = all(isinstance(value, str | int) for value in values)
-        if not values or not plain or len(kinds) > 1 or len(set(values)) != len(values):
+        is_valid = all(isinstance(value, str | int) for value in values)
+        if not values or not is_valid or len(kinds) > 1 or len(set(values)) != len(values):
             raise ValueError(
                 f"values: expected different strings, or different integers, got {values!r}"
             )
@@ -163,10 +163,10 @@ class Vector:
         expected, is_list = f"{self.size} numbers", isinstance(value, Sequence | np.ndarray)
         if not is_list or isinstance(value, str | bytes) or len(value) != self.size:
             raise TypeError(expected)
-        numbers[start : start + self.size] = [_finite(number, expected) for number in value]
+        numbers[start : start + self.size] = [_finite_number(number, expected) for number in value]
 
 
-def _finite(value: Any, expected: str) -> float:
+def _finite_number(value: Any, expected: str) -> float:
     try:
         if isinstance(value, Real | np.bool_) and math.isfinite(value):
             return float(value)
@@ -187,13 +187,13 @@ def fit_column(name: str, values: list[Any], max_values: int) -> Column:
     kind = kinds.pop()
     if kind == "number":
         numbers = np.array(values, dtype=np.float64)
-        spread = float(numbers.std())
-        constant = spread <= 1e-12 * float(np.abs(numbers).max())
-        return Number(float(numbers.mean()), 1.0 if constant else spread)
+        std = float(numbers.std())
+        is_constant = std <= 1e-12 * float(np.abs(numbers).max())
+        return Number(float(numbers.mean()), 1.0 if is_constant else std)
     if kind == "category":
-        return Category(*_frequent(values, max_values))
+        return Category(*_most_frequent(values, max_values))
     if kind == "tags":
-        return Tags(*_frequent(chain.from_iterable(values), max_values))
+        return Tags(*_most_frequent(chain.from_iterable(values), max_values))
     sizes = {len(value) for value in values}
     if len(sizes) != 1:
         raise ValueError(f"{name}: expected vectors of one size, got sizes {sorted(sizes)[:5]}")
@@ -213,7 +213,7 @@ def _kind(value: Any) -> str:
     return "other"
 
 
-def _frequent(values: Iterable[str], max_values: int) -> list[str]:
+def _most_frequent(values: Iterable[str], max_values: int) -> list[str]:
     """Return the most frequent values, in the order of the alphabet."""
     counts = Counter(sorted(map(str, values)))  # of equal ones the first in the alphabet
     return sorted(value for value, _ in counts.most_common(max_values))

@@ -1,4 +1,4 @@
-"""From records to numbers: what a database row says, as features, and by which names.
+"""Encoders: from records, such as rows of a database, to features with names.
 
 Records are mappings from names to values; frames of pandas, polars and pyarrow are read with
 narwhals, an extra. An encoder is plain data and can be written as JSON.
@@ -66,7 +66,7 @@ class Encoder:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What the numbers are called, C of them."""
-        return tuple(part for name, column in self.columns.items() for part in column.names(name))
+        return tuple(label for name, column in self.columns.items() for label in column.names(name))
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -82,21 +82,21 @@ class Encoder:
         if isinstance(records, Mapping):
             return np.array(self._encode(records))
         table = []
-        for number, record in enumerate(_rows(records)):
+        for number, record in enumerate(_iterate_records(records)):
             try:
                 table.append(self._encode(record))
             except ValueError as error:
                 raise ValueError(f"record {number}: {error}") from None
         return np.array(table, dtype=np.float64).reshape(-1, self.size)
 
-    def encode_again(self, records: Sequence[Record]) -> FloatArray:
+    def encode_known_columns(self, records: Sequence[Record]) -> FloatArray:
         """Return the numbers of n records, (n, C), that other encoders have read, perhaps.
 
         What this one has no column for is left out.
         """
         return self([{k: v for k, v in row.items() if k in self.columns} for row in records])
 
-    def unknown(self, record: Record) -> Iterator[tuple[str, str | int]]:
+    def unknown_values(self, record: Record) -> Iterator[tuple[str, str | int]]:
         """Yield categories and tags that are not known, with the names of their columns."""
         for name, value in record.items():
             column = self.columns.get(name)
@@ -140,11 +140,11 @@ class Encoder:
         """
         limit = count(categories, "categories")
         values: dict[str, list[Any]] = {}
-        for row in _rows([sample] if isinstance(sample, Mapping) else sample):
+        for row in _iterate_records([sample] if isinstance(sample, Mapping) else sample):
             for name, value in row.items():
                 values.setdefault(name, [])
-                empty = isinstance(value, Sequence | Set | np.ndarray) and not len(value)
-                if not _is_missing(value) and not empty:  # a list of no tags says nothing
+                is_empty = isinstance(value, Sequence | Set | np.ndarray) and not len(value)
+                if not _is_missing(value) and not is_empty:  # a list of no tags says nothing
                     values[name].append(value)
         return cls(**{name: fit_column(name, sample, limit) for name, sample in values.items()})
 
@@ -175,7 +175,7 @@ def record_text(record: Record) -> str:
     return _to_json({name: value for name, value in record.items() if not _is_missing(value)})
 
 
-def as_record(text: str | None) -> dict[str, Any] | None:
+def parse_record(text: str | None) -> dict[str, Any] | None:
     """Return the record that :func:`record_text` was given; None if there is no text."""
     return None if not text else dict(json.loads(text))
 
@@ -198,16 +198,16 @@ _to_json = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
 
 def read_records(records: Any) -> list[Record] | None:
     """Return records, or the rows of a frame, as a list; None if it is neither."""
-    first = records[0] if isinstance(records, list | tuple) and records else records
-    is_list = isinstance(first, Mapping) and first is not records
-    return list(_rows(records)) if is_list or hasattr(first, "columns") else None
+    first_record = records[0] if isinstance(records, list | tuple) and records else records
+    is_list = isinstance(first_record, Mapping) and first_record is not records
+    return list(_iterate_records(records)) if is_list or hasattr(first_record, "columns") else None
 
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and bool(value != value))
 
 
-def _rows(records: Any) -> Iterator[Record]:
+def _iterate_records(records: Any) -> Iterator[Record]:
     """Yield the records of a list or the rows of a frame."""
     if isinstance(records, list | tuple):
         for number, record in enumerate(records):
@@ -230,13 +230,13 @@ def _rows(records: Any) -> Iterator[Record]:
         raise ValueError(
             f"records: expected a frame of pandas, polars or pyarrow, got {type(records).__name__}"
         ) from error
-    columns = [_values(frame[name]) for name in frame.columns]
+    columns = [_column_values(frame[name]) for name in frame.columns]
     for row in zip(*columns, strict=True):
         yield dict(zip(frame.columns, row, strict=True))
 
 
-def _values(series: Any) -> list[Any]:
+def _column_values(series: Any) -> list[Any]:
     """Return the values of a column, None where there is none."""
-    missing = series.is_null().to_list()
-    pairs = zip(series.to_list(), missing, strict=True)
+    missing_mask = series.is_null().to_list()
+    pairs = zip(series.to_list(), missing_mask, strict=True)
     return [None if is_missing else value for value, is_missing in pairs]

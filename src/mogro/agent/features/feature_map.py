@@ -46,7 +46,7 @@ class FeatureMap:
     >>> both = FeatureMap(2, 1)
     >>> both.size
     6
-    >>> both.in_context([10.0]).products(np.array([2.0, 3.0])).tolist()
+    >>> both.in_context([10.0]).learner_features(np.array([2.0, 3.0])).tolist()
     [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
     >>> both.names
     ('1', 'arm 0', 'arm 1', 'context 0', 'context 0 * arm 0', 'context 0 * arm 1')
@@ -58,9 +58,9 @@ class FeatureMap:
 
     def __post_init__(self) -> None:
         for name in ("arms", "context"):
-            side = getattr(self, name)
-            if not isinstance(side, Encoder) and not (name == "context" and side is None):
-                object.__setattr__(self, name, count(side, name))
+            spec = getattr(self, name)
+            if not isinstance(spec, Encoder) and not (name == "context" and spec is None):
+                object.__setattr__(self, name, count(spec, name))
         if not isinstance(self.interactions, bool):
             object.__setattr__(self, "interactions", self._checked_pairs(self.interactions))
 
@@ -73,8 +73,8 @@ class FeatureMap:
                 f"contexts, got {pairs!r}"
             )
         for index, name in enumerate(("arms", "context")):
-            side = getattr(self, name)
-            columns = list(side.slices) if isinstance(side, Encoder) else []
+            spec = getattr(self, name)
+            columns = list(spec.slices) if isinstance(spec, Encoder) else []
             unknown = [pair[index] for pair in pairs if pair[index] not in columns]
             if unknown:
                 raise ValueError(
@@ -85,12 +85,12 @@ class FeatureMap:
     @cached_property
     def dim(self) -> int:
         """Number of features of an arm, A."""
-        return _size(self.arms)
+        return size_of(self.arms)
 
     @cached_property
     def context_dim(self) -> int:
         """Number of features of a context, C; 0 without one."""
-        return 0 if self.context is None else _size(self.context)
+        return size_of(self.context)
 
     @cached_property
     def size(self) -> int:
@@ -100,8 +100,7 @@ class FeatureMap:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each of these features is the product of; the first is the constant."""
-        contexts = [] if self.context is None else _names(self.context, "context")
-        return self._products(_names(self.arms, "arm"), contexts)
+        return self._product_labels(_names(self.arms, "arm"), _names(self.context, "context"))
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -119,13 +118,12 @@ class FeatureMap:
         >>> FeatureMap(2, 1).groups
         ('1', 'arm', 'arm', 'context', 'context * arm', 'context * arm')
         """
-        contexts = [] if self.context is None else _groups(self.context, "context")
-        return self._products(_groups(self.arms, "arm"), contexts)
+        return self._product_labels(_groups(self.arms, "arm"), _groups(self.context, "context"))
 
-    def _products(self, arms: Sequence[str], contexts: Sequence[str]) -> tuple[str, ...]:
+    def _product_labels(self, arms: Sequence[str], contexts: Sequence[str]) -> tuple[str, ...]:
         """Return a word for each feature, by words for the features of arms and contexts."""
-        words = [_product(context, arm) for context in ("1", *contexts) for arm in ("1", *arms)]
-        return tuple(np.array(words, dtype=object)[self.product_mask.ravel()].tolist())
+        labels = [_label_product(c, arm) for c in ("1", *contexts) for arm in ("1", *arms)]
+        return tuple(np.array(labels, dtype=object)[self.product_mask.ravel()].tolist())
 
     @cached_property
     def product_mask(self) -> BoolArray:
@@ -156,7 +154,7 @@ class FeatureMap:
 
     def encode_arms(self, records: Sequence[Record]) -> FloatArray:
         """Return arms given as records as numbers, (K, A)."""
-        return _encoded(records, self.arms, "features")
+        return _encode_records(records, self.arms, "features")
 
     def in_context(self, context: ArrayLike | Record | None) -> "FeaturesInContext":
         """Return what the learner and a policy see of arms in a context."""
@@ -168,7 +166,7 @@ class FeatureMap:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         record = None
         if isinstance(context, Mapping):
-            context_record, context = context, _encoded(context, self.context, "context")
+            context_record, context = context, _encode_records(context, self.context, "context")
             record = record_text(context_record)
         vector = as_floats(context, "context")
         if vector.shape != (self.context_dim,):
@@ -192,26 +190,26 @@ class FeaturesInContext:
     """
 
     def __init__(
-        self, features: FeatureMap, context: FloatArray, record: str | None = None
+        self, feature_map: FeatureMap, context: FloatArray, record: str | None = None
     ) -> None:
-        self.features = features
+        self.feature_map = feature_map
         self.context = context
         self.record = record  # of the context, as JSON, if it was one
         self.contextual = len(context) > 0
 
-    def __call__(self, arms: FloatArray) -> FloatArray:
+    def policy_features(self, arms: FloatArray) -> FloatArray:
         """Return what a policy sees, (..., 1 + A), of arms (..., A)."""
         features = with_constant(arms)
         features *= self._norms
         return features
 
-    def products(self, arms: FloatArray) -> FloatArray:
+    def learner_features(self, arms: FloatArray) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A)."""
-        grid = self._extended[:, None] * with_constant(arms)[..., None, :]
-        flat = grid.reshape(*arms.shape[:-1], -1)
-        if self.features.has_all_products:
+        products = self._extended[:, None] * with_constant(arms)[..., None, :]
+        flat = products.reshape(*arms.shape[:-1], -1)
+        if self.feature_map.has_all_products:
             return flat
-        return np.asarray(flat[..., self.features.product_mask.ravel()])
+        return np.asarray(flat[..., self.feature_map.product_mask.ravel()])
 
     def coefficients(self, direction: FloatArray) -> FloatArray:
         """Return the slopes in x, (A,), of what is linear in y with coefficients (1 + A,)."""
@@ -228,24 +226,24 @@ class FeaturesInContext:
 
     def project_rows(self, rows: FloatArray) -> FloatArray:
         """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
-        if not self.features.has_all_products:
+        if not self.feature_map.has_all_products:
             return rows @ self.columns
-        contexts, arms = self.features.product_mask.shape
-        unit = self._extended / self._norms[0]
-        return np.asarray(np.vecmat(unit, rows.reshape(*rows.shape[:-1], contexts, arms)))
+        contexts, arms = self.feature_map.product_mask.shape
+        unit_context = self._extended / self._norms[0]
+        return np.asarray(np.vecmat(unit_context, rows.reshape(*rows.shape[:-1], contexts, arms)))
 
-    def offered_sizes(self, arms: FloatArray) -> FloatArray:
+    def root_mean_squares(self, arms: FloatArray) -> FloatArray:
         """Return the root mean squares of z, (p,), of arms (K, 1 + A) as a policy sees them."""
         sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
-        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.features.product_mask])
+        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.feature_map.product_mask])
 
     @cached_property
     def columns(self) -> FloatArray:
         """U, (p, 1 + A): what the learner sees of arms y that a policy sees is ``U y``."""
-        mask = self.features.product_mask
+        mask = self.feature_map.product_mask
         directions = self._extended[:, None] * mask / self._norms
-        grid = directions[:, :, None] * np.eye(mask.shape[1])
-        return np.asarray(grid.reshape(-1, mask.shape[1])[mask.ravel()])
+        products = directions[:, :, None] * np.eye(mask.shape[1])
+        return np.asarray(products.reshape(-1, mask.shape[1])[mask.ravel()])
 
     @property
     def norm_growth(self) -> float:
@@ -260,7 +258,7 @@ class FeaturesInContext:
     @cached_property
     def _norms(self) -> FloatArray:
         """Norms of the columns by which (1, x) turns into z, (1 + A,)."""
-        return np.asarray(np.sqrt(np.square(self._extended) @ self.features.product_mask))
+        return np.asarray(np.sqrt(np.square(self._extended) @ self.feature_map.product_mask))
 
 
 class PosteriorInContext:
@@ -282,8 +280,8 @@ class PosteriorInContext:
     @property
     def n(self) -> FloatArray:
         """Weight of the observations, (G,)."""
-        features = self._view.features
-        share = 1.0 if self._arms is None else (1 + features.dim) / features.size
+        feature_map = self._view.feature_map
+        share = 1.0 if self._arms is None else (1 + feature_map.dim) / feature_map.size
         return np.asarray(share * self._posterior.n)
 
     @cached_property
@@ -293,7 +291,7 @@ class PosteriorInContext:
         if self._arms is not None:
             deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
             if deviations.max() > UNOBSERVED_DEVIATION:
-                sizes = self._view.offered_sizes(self._arms())
+                sizes = self._view.root_mean_squares(self._arms())
                 W = W * scale_unobserved(deviations, sizes)[:, None]
         return self._view.project_rows(W)
 
@@ -305,38 +303,39 @@ class PosteriorInContext:
 
 def with_constant(arms: FloatArray) -> FloatArray:
     """Return arms (..., A) as (1, x), (..., 1 + A)."""
-    wide = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
-    wide[..., 0], wide[..., 1:] = 1.0, arms
-    return wide
+    extended = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
+    extended[..., 0], extended[..., 1:] = 1.0, arms
+    return extended
 
 
-def _size(side: FeatureSpec) -> int:
-    return side.size if isinstance(side, Encoder) else side
+def size_of(spec: FeatureSpec | None) -> int:
+    """Return the number of features of arms or of contexts."""
+    return spec.size if isinstance(spec, Encoder) else spec or 0
 
 
-def _names(side: FeatureSpec, name: str) -> Sequence[str]:
-    if isinstance(side, Encoder):
-        return side.names
-    return [f"{name} {index}" for index in range(side)]
+def _names(spec: FeatureSpec | None, name: str) -> Sequence[str]:
+    if isinstance(spec, Encoder):
+        return spec.names
+    return [f"{name} {index}" for index in range(size_of(spec))]
 
 
-def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
-    if isinstance(side, Encoder):
-        return [f"{name} {group}" for group in side.groups]
-    return [name] * side
+def _groups(spec: FeatureSpec | None, name: str) -> Sequence[str]:
+    if isinstance(spec, Encoder):
+        return [f"{name} {group}" for group in spec.groups]
+    return [name] * size_of(spec)
 
 
-def _encoded(records: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
+def _encode_records(records: Record | Sequence[Record], spec: FeatureSpec, name: str) -> FloatArray:
     """Return a record, or several, as numbers."""
-    if not isinstance(side, Encoder):
+    if not isinstance(spec, Encoder):
         raise ValueError(f"{name}: expected numbers, because there is no Encoder, got records")
     try:
-        return side(records)
+        return spec(records)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _product(context: str, arm: str) -> str:
+def _label_product(context: str, arm: str) -> str:
     if context == "1":
         return arm
     return context if arm == "1" else f"{context} * {arm}"

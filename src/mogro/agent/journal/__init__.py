@@ -11,9 +11,10 @@ from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedJournal, DifferentConfig
 from mogro.agent.events import KINDS, PARTS
 from mogro.agent.journal.queue import CommitQueue
+from mogro.agent.journal.removal import erase_decisions, void_event
 from mogro.agent.journal.tables import Journal
 
-__all__ = ["CommitQueue", "check_config", "open_journal"]
+__all__ = ["CommitQueue", "check_config", "erase_decisions", "open_journal", "void_event"]
 
 
 def open_journal(
@@ -31,8 +32,8 @@ def open_journal(
     text(name, "name")
     folder_or_file(path, "path")
     by_name(KNOWN, types)  # it checks them
-    plain = None if config is None else to_plain(config)
-    journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
+    plain_config = None if config is None else to_plain(config)
+    journal = _journal(os.fspath(path), name, plain_config, real(timeout, "timeout", minimum=0))
     try:
         foreign_types = (*types, *(() if config is None else config.types))
         initial_config = config_from_plain(journal.config, foreign_types)
@@ -45,35 +46,35 @@ def open_journal(
 
 def check_config(path: str, config: AgentConfig, versions: Sequence[AgentConfig]) -> None:
     """Refuse settings that an agent does not have now, and never had."""
-    plain = _without_weights(config)
+    plain_config = _without_weights(config)
     for version in reversed(versions):
-        if _without_weights(version) == plain:
+        if _without_weights(version) == plain_config:
             return
     current = versions[-1]
     differences = [
         f"{name} {getattr(current, name)!r}, not {getattr(config, name)!r}"
         for name, value in _without_weights(current).items()
-        if value != plain[name]
+        if value != plain_config[name]
     ]
-    since = "; nor has it ever had these settings" if len(versions) > 1 else ""
-    raise DifferentConfig(f"{path}: the agent in it has {'; '.join(differences)}{since}")
+    suffix = "; nor has it ever had these settings" if len(versions) > 1 else ""
+    raise DifferentConfig(f"{path}: the agent in it has {'; '.join(differences)}{suffix}")
 
 
 def _without_weights(config: AgentConfig) -> dict[str, Any]:
     """Return settings as plain data, less the weights, which are set while an agent runs."""
-    plain: dict[str, Any] = json.loads(json.dumps(to_plain(config.reconfigured({"weights": None}))))
-    return plain
+    text = json.dumps(to_plain(config.reconfigured({"weights": None})))
+    return dict(json.loads(text))
 
 
-def _journal(path: str, name: str, plain: dict[str, Any] | None, timeout: float) -> Journal:
+def _journal(path: str, name: str, plain_config: dict[str, Any] | None, timeout: float) -> Journal:
     if not path.startswith(("postgresql://", "postgres://")):
         from mogro.agent.journal.sqlite import SQLiteJournal
 
-        return SQLiteJournal(path, name, plain, timeout=timeout)
+        return SQLiteJournal(path, name, plain_config, timeout=timeout)
     try:
         from mogro.agent.journal.postgres import PostgresJournal
     except ImportError as error:
         raise ImportError(
             "path: a PostgreSQL database needs psycopg: pip install 'psycopg[binary]'"
         ) from error
-    return PostgresJournal(path, name, plain, timeout=timeout)
+    return PostgresJournal(path, name, plain_config, timeout=timeout)

@@ -32,8 +32,8 @@ from mogro.agent.journal.tables import ROWS, Journal, Row
 T = TypeVar("T")
 
 _LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
-_STALLED = 1.9  # seconds in which a process that holds the lock has to say something
-_PAUSE = 0.05  # seconds between tries to connect again
+_STALL_SECONDS = 1.9  # in which a process that holds the lock has to say something
+_RETRY_SECONDS = 0.05  # between tries to connect again
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
 # The second transaction waits for the disk; it has nothing but a mark in the server's log.
 _COMMIT = "COMMIT; SELECT pg_logical_emit_message(true, 'mogro', '')"
@@ -80,14 +80,14 @@ class PostgresJournal(Journal):
     ) -> None:
         self._address = address
         self.connections = 0
-        self._appended: list[Row] = []  # in this transaction; they go out with the commit
-        self._last = 0  # position of the last event known here
-        self._prefetched: list[Row] | None = None  # the events after it, read with the lock
+        self._uncommitted_rows: list[Row] = []  # in this transaction; they go out with the commit
+        self._last_position = 0  # position of the last event known here
+        self._prefetched_rows: list[Row] | None = None  # the events after it, read with the lock
         try:
-            parts = conninfo_to_dict(address)
+            address_parts = conninfo_to_dict(address)
         except psycopg.Error as error:
             raise JournalError(f"path: expected the address of a database, got {error}") from None
-        path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+        path = f"postgresql://{address_parts.get('host', '')}/{address_parts.get('dbname', '')}"
         super().__init__(path, name, config, timeout=timeout)
 
     def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
@@ -95,47 +95,48 @@ class PostgresJournal(Journal):
 
     def begin(self) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
-        self._appended = []
+        self._uncommitted_rows = []
         self._with_retry(self._take_lock)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Write events, with the commit."""
-        self._appended += rows
+        self._uncommitted_rows += rows
 
     def commit(self) -> None:
         """Let everything since :meth:`begin` reach the disk."""
-        insert, self._prefetched = "", None
-        if self._appended:  # one message for all: others wait for it
+        insert, self._prefetched_rows = "", None
+        if self._uncommitted_rows:  # one message for all: others wait for it
             values = ", ".join(
                 f"({self._agent}, {position}, decode('{event.hex()}', 'hex'), {checksum})"
-                for position, event, checksum in self._appended
+                for position, event, checksum in self._uncommitted_rows
             )
             insert = f"INSERT INTO mogro_events VALUES {values}; "
         try:
             self._execute(insert + _COMMIT)
-            self._last = self._appended[-1][0] if self._appended else self._last
+            if self._uncommitted_rows:
+                self._last_position = self._uncommitted_rows[-1][0]
         except JournalUnavailable:
-            if not self._connection.closed or not self.committed:
+            if not self._connection.closed or not self.has_committed:
                 raise
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
-        self._prefetched = None
+        self._prefetched_rows = None
         if not self._connection.closed and not self._is_idle:
             self._execute("ROLLBACK")
 
     @property
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
-        if not self._appended or not (self._connection.closed or self._is_idle):
+        if not self._uncommitted_rows or not (self._connection.closed or self._is_idle):
             return False
         self._with_retry(self._take_lock)  # whoever was cut off has ended
-        stored_rows = self._rows(self._appended[0][0] - 1, 1)
+        stored_rows = self._rows(self._uncommitted_rows[0][0] - 1, 1)
         self._execute(_COMMIT)
-        return stored_rows == self._appended[:1]
+        return stored_rows == self._uncommitted_rows[:1]
 
-    def scrub(self) -> None:
-        """Leave it to the server, which has its own ways."""
+    def overwrite_deleted(self) -> None:
+        """Do nothing: the server vacuums deleted rows by itself."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -144,9 +145,9 @@ class PostgresJournal(Journal):
     def _connect(self) -> None:
         self.connections += 1
         lock_timeout, idle_timeout = (
-            max(1, int(1000 * s)) for s in (self._timeout, min(_STALLED, self._timeout))
+            max(1, int(1000 * s)) for s in (self._timeout, min(_STALL_SECONDS, self._timeout))
         )
-        with self._named_errors():
+        with self._translated_errors():
             connection = psycopg.connect(
                 self._address,
                 autocommit=True,
@@ -155,7 +156,7 @@ class PostgresJournal(Journal):
                 application_name=f"mogro, process {os.getpid()} on {socket.gethostname()}",
             )
         try:
-            with self._named_errors():  # an acknowledged commit has to be on the disk
+            with self._translated_errors():  # an acknowledged commit has to be on the disk
                 connection.execute(
                     f"SET lock_timeout = {lock_timeout};"
                     f"SET idle_in_transaction_session_timeout = {idle_timeout};"
@@ -180,18 +181,18 @@ class PostgresJournal(Journal):
         if self._agent:
             message += (
                 "; SELECT position, event, checksum FROM mogro_events WHERE agent = "
-                f"{self._agent} AND position > {self._last} ORDER BY position LIMIT {ROWS}"
+                f"{self._agent} AND position > {self._last_position} ORDER BY position LIMIT {ROWS}"
             )
         try:
             rows = self._execute(message)
-            self._prefetched = rows if self._agent else None
+            self._prefetched_rows = rows if self._agent else None
         except JournalUnavailable as error:
             self.rollback()
             if isinstance(error.__cause__, errors.LockNotAvailable):
-                raise JournalUnavailable(f"{error}; {self._holder()}") from error
+                raise JournalUnavailable(f"{error}; {self._lock_holder()}") from error
             raise
 
-    def _holder(self) -> str:
+    def _lock_holder(self) -> str:
         """Say who holds the lock."""
         rows = self._execute(
             "SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE"
@@ -204,10 +205,10 @@ class PostgresJournal(Journal):
     def _rows(self, after: int, limit: int) -> list[Row]:
         if limit < ROWS:
             return super()._rows(after, limit)
-        rows, self._prefetched = self._prefetched, None
-        if rows is None or after != self._last:
+        rows, self._prefetched_rows = self._prefetched_rows, None
+        if rows is None or after != self._last_position:
             rows = super()._rows(after, limit)
-        self._last = rows[-1][0] if rows else after
+        self._last_position = rows[-1][0] if rows else after
         return rows
 
     def _query(self, statement: str, *arguments: object) -> list[Any]:
@@ -226,14 +227,14 @@ class PostgresJournal(Journal):
             except JournalUnavailable:
                 if not self._connection.closed or time.monotonic() >= deadline:
                     raise
-            time.sleep(_PAUSE)
+            time.sleep(_RETRY_SECONDS)
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.cursor().executemany(statement.replace("?", "%s"), rows)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
-        with self._named_errors():
+        with self._translated_errors():
             if not arguments:  # may be several statements: the rows are those of the last
                 cursor = self._connection.execute(statement)
                 while cursor.nextset():

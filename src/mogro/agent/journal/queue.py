@@ -13,35 +13,32 @@ alone says what happened.
 
 import math
 import os
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from mogro.agent import events
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, JournalError
 from mogro.agent.events import Event, Reconfigured, Voided
-from mogro.agent.journal.replay import Voids, find_voids, last_state, replay, replay_all
-from mogro.agent.journal.snapshots import Snapshots
-from mogro.agent.journal.tables import Journal, SnapshotIndex, event_rows, find_mentions
+from mogro.agent.journal.replay import Voids, find_voids, last_state, replay
+from mogro.agent.journal.snapshots import SnapshotWriter
+from mogro.agent.journal.tables import Journal, event_rows
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
 
-_VOIDABLE = events.Decided, events.Rewarded, events.Activated, events.Withdrawn, events.Expired
-_PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
+PAUSE_SECONDS = 0.002  # between commits of housekeeping: others wait for the lock
 
 
 class PendingCall:
     """What one caller asks for, and what became of it."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self.work = work
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
@@ -64,26 +61,28 @@ class CommitQueue:
     ----------
     state
         That of the last event that this process has seen; another object after a failure.
+    journal, snapshots
+        The events, and what writes snapshots among them; to be changed within :meth:`transaction`.
     """
 
     journaled = True
 
     def __init__(self, journal: Journal, config: AgentConfig, *, snapshot_every: int) -> None:
-        self._journal = journal
+        self.journal = journal
         self.config = config
-        self._snapshots = Snapshots(journal, snapshot_every)
-        self._process = os.getpid()
+        self.snapshots = SnapshotWriter(journal, snapshot_every)
+        self._process_id = os.getpid()
         self._closed = False
         self._lock = threading.RLock()  # of the state and the journal
-        self._turn = threading.Condition()  # of the next two
-        self._waiting: deque[PendingCall] = deque()
-        self._leader: int | None = None  # the thread that carries out all that wait
-        self._batching: int | None = None  # the thread that carries out several calls as one
+        self._condition = threading.Condition()  # of the next two
+        self._waiting_calls: deque[PendingCall] = deque()
+        self._leading_thread: int | None = None  # the thread that carries out all that wait
+        self._batching_thread: int | None = None  # the thread that carries out several calls as one
         self.state = State(config)
         self._state_is_valid = False  # else the state is to be read from the journal
-        self._connection = 0  # the number of the one that the state was read by
+        self._connection_number = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
-        self._uncommitted: list[Event] = []  # applied in this round
+        self._uncommitted_events: list[Event] = []  # applied in this round
         self._news: list[Callable[[], object]] = []  # of the call that is carried out
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
@@ -97,28 +96,28 @@ class CommitQueue:
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
         """
-        if self._batching == threading.get_ident():
+        if self._batching_thread == threading.get_ident():
             return work(*arguments)
         self._check_open()
-        self._check_alone()
+        self.check_not_nested()
         call, thread = PendingCall(partial(work, *arguments)), threading.get_ident()
         try:
-            with self._turn:
-                self._waiting.append(call)
-                self._turn.wait_for(lambda: call.done or self._leader is None)
+            with self._condition:
+                self._waiting_calls.append(call)
+                self._condition.wait_for(lambda: call.done or self._leading_thread is None)
                 if not call.done:
-                    self._leader = thread
-            if self._leader == thread:
-                self._run_waiting_calls(call)
+                    self._leading_thread = thread
+            if self._leading_thread == thread:
+                self._execute_waiting_calls(call)
         except BaseException:  # an interrupt: others go on
-            with self._turn, suppress(ValueError):
-                self._waiting.remove(call)
+            with self._condition, suppress(ValueError):
+                self._waiting_calls.remove(call)
             raise
         finally:
-            if self._leader == thread:
-                with self._turn:
-                    self._leader = None
-                    self._turn.notify_all()
+            if self._leading_thread == thread:
+                with self._condition:
+                    self._leading_thread = None
+                    self._condition.notify_all()
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -128,14 +127,14 @@ class CommitQueue:
         """Carry out calls that each :meth:`perform`, all with one commit; an answer each."""
 
         def work() -> list[T | Exception]:
-            pending = [PendingCall(call) for call in calls]
-            self._batching = threading.get_ident()
+            pending_calls = [PendingCall(call) for call in calls]
+            self._batching_thread = threading.get_ident()
             try:
-                for call in pending:
-                    self._carry_out(call)
+                for call in pending_calls:
+                    self._execute(call)
             finally:
-                self._batching = None
-            return [call.result if call.error is None else call.error for call in pending]
+                self._batching_thread = None
+            return [call.result if call.error is None else call.error for call in pending_calls]
 
         return self.perform(work)
 
@@ -144,7 +143,7 @@ class CommitQueue:
         self._state_is_valid = False  # if it fails in the middle
         result = self.state.apply(event)
         if not isinstance(result, Exception):
-            self._uncommitted.append(event)
+            self._uncommitted_events.append(event)
         self._state_is_valid = True
         return result
 
@@ -165,20 +164,25 @@ class CommitQueue:
     def view(self) -> Iterator[tuple[State, Journal]]:
         """Give the state and the journal as they are now, to read while others go on."""
         with self.current():
-            frozen, reader = self.state.freeze(), self._journal.reader()
+            frozen_state, reader = self.state.freeze(), self.journal.open_reader()
         try:
-            yield frozen, reader
+            yield frozen_state, reader
         finally:
             reader.close()
 
     def event(self, position: int) -> Event | None:
         """Return one event, within :meth:`current`; None if it is no longer there."""
-        return self._journal.event(position)
+        return self.journal.event(position)
+
+    def restart_from(self, state: State, event: Event) -> None:
+        """Go on from another state, with an event applied to it, within :meth:`transaction`."""
+        self.state, self._state_is_valid = state, False  # until the event is applied
+        self.apply(event)
 
     def add_types(self, types: Iterable[type[Any]]) -> None:
         """Know classes that are not mogro's own, of which events are made from now on."""
         new_types = {new_type.__name__: new_type for new_type in types}
-        self._journal.types = {**self._journal.types, **new_types}
+        self.journal.types = {**self.journal.types, **new_types}
 
     def versions(self, before: float = math.inf) -> list[AgentConfig]:
         """Return the configurations that the agent had until an event, within :meth:`current`."""
@@ -187,128 +191,53 @@ class CommitQueue:
             if position > before:
                 break
             if position not in self._versions:
-                event = self._journal.event(position)
+                event = self.journal.event(position)
                 assert isinstance(event, Reconfigured)
                 self._versions[position] = versions[-1].reconfigured(event.changes)
             versions.append(self._versions[position])
         return versions
 
-    def erase(self, ids: Collection[str], make_event: Callable[[Collection[str]], Event]) -> Event:
-        """Apply an event that erases decisions, and delete all events about them.
-
-        The event is made from those of the ids that there are events about. All events are
-        searched while others go on; with the lock held only those that have come since. They go
-        once a snapshot stands for them; if it fails before, it can be repeated.
-        """
-        self._check_alone()
-        last, mentions = 0, dict[int, str]()
-        for _ in range(2):  # so that little is left to search with the lock held
-            with self.view() as (state, reader):
-                mentions.update(find_mentions(reader.rows(last), ids))
-                last = state.position
-        with self._transaction() as state:
-            mentions.update(find_mentions(self._journal.rows(last), ids))
-            event = make_event(set(mentions.values()))
-            offers = set(state.ledger.references)
-            self.apply(event)
-            unused_offers, position = offers - state.ledger.references.keys(), state.position
-        while not self._is_in_snapshot(position):
-            self._write_snapshot()
-        with self._transaction():
-            self._journal.remove({*mentions, *unused_offers})
-            self._journal.drop_parts(self._journal.unused_parts())
-        time.sleep(_PAUSE_BETWEEN_COMMITS)
-        with self._lock:
-            self._journal.scrub()
-        return event
-
-    def _is_in_snapshot(self, position: int) -> bool:
-        with self._lock:
-            return self._journal.index().position >= position
-
-    def void(self, position: int) -> None:
-        """Restore the state that all other events give, from the snapshot before this one.
-
-        All events since are applied again, and the result is written, while others go on; with the
-        lock held only what has come meanwhile. Its snapshot is where everybody else goes on.
-        """
-        self._check_alone()
-        while not self._try_to_void(position):
-            pass
-
-    def _try_to_void(self, position: int) -> bool:
-        """Void an event; return False if somebody has voided another one meanwhile."""
-        with self.view() as (_, reader):
-            event = reader.event(position)
-            if not isinstance(event, _VOIDABLE):
-                kinds = ", ".join(kind.__name__ for kind in _VOIDABLE)
-                raise ValueError(
-                    f"position: expected that of one of {kinds} in the journal, got {position}"
-                    + ("" if event is None else f", {type(event).__name__}")
-                )
-            state = last_state(reader, self.config, before=position)
-            voids = find_voids(reader, state.position)
-            if position in voids:
-                raise ValueError(f"position: expected an event that is not void, got {position}")
-            voids[position] = math.inf
-            replay_all(state, reader, voids, position)
-        draft = SnapshotIndex(state.position)
-        for number in range(len(state.ledger.blocks)):
-            with self._transaction():
-                part = self._snapshots.write_draft(state.ledger, number, draft.position)
-            draft.blocks.append(part)
-            time.sleep(_PAUSE_BETWEEN_COMMITS)
-        with self._transaction():
-            if find_voids(self._journal, state.position):
-                return False
-            replay_all(state, self._journal, voids, position)
-            self.state, self._state_is_valid = state, False  # until the event is applied
-            self.apply(Voided(position))
-            self._snapshots.begin(state, draft)
-            self._snapshots.step(sys.maxsize)
-        return True
-
     def close(self) -> None:
         """Close the journal; everything acknowledged is in it."""
-        if self._closed or self._process != os.getpid():
+        if self._closed or self._process_id != os.getpid():
             return
         with self._lock:
             with suppress(JournalError):  # opening it takes longer then
-                self._write_snapshot()
+                self.write_snapshot()
             self._closed = True
-            self._journal.close()
+            self.journal.close()
 
-    def _check_alone(self) -> None:
+    def check_not_nested(self) -> None:
         """Refuse a call that this thread makes while it carries out another."""
-        if self._leader == threading.get_ident():
-            raise JournalError(f"{self._journal.path}: called again from within a call")
+        if self._leading_thread == threading.get_ident():
+            raise JournalError(f"{self.journal.path}: called again from within a call")
 
     def _check_open(self) -> None:
-        path = self._journal.path
-        if self._process != os.getpid():
+        path = self.journal.path
+        if self._process_id != os.getpid():
             raise ClosedAgent(
                 f"{path}: opened before this process was forked; open it again in this process"
             )
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _run_waiting_calls(self, leading_call: PendingCall) -> None:
+    def _execute_waiting_calls(self, leading_call: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
-            with self._transaction(calls) as state:
+            with self.transaction(calls) as state:
                 calls += self._take_waiting()
                 for call in calls:
                     self._news = call.news = []
-                    self._carry_out(call)
-                self._snapshots.advance(state)
+                    self._execute(call)
+                self.snapshots.advance(state)
         except Exception as error:
             for call in calls or self._take_waiting():
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
-            with self._turn:
-                unfinished = [call for call in calls if not call.done and call is not leading_call]
-                self._waiting.extendleft(reversed(unfinished))
+            with self._condition:
+                others = [call for call in calls if not call.done and call is not leading_call]
+                self._waiting_calls.extendleft(reversed(others))
             _tell_news(call for call in calls if call.done)
             raise
         else:
@@ -316,31 +245,31 @@ class CommitQueue:
 
     def _take_waiting(self) -> list[PendingCall]:
         """Take all calls that wait."""
-        with self._turn:
-            calls = list(self._waiting)
-            self._waiting.clear()
+        with self._condition:
+            calls = list(self._waiting_calls)
+            self._waiting_calls.clear()
         return calls
 
     @contextmanager
-    def _transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
+    def transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
         """Hold all locks, with all that is committed in the state; then commit, for some calls."""
         with self._lock:
-            committing = False
+            in_commit = False
             self._check_open()
-            self._uncommitted = []
+            self._uncommitted_events = []
             try:
                 self._take_lock()
                 state = self.state
                 if state.config.retention is not None and state.ledger.released is None:
                     state.ledger.released = []
                 yield state
-                if self._uncommitted:
-                    first = self.state.position - len(self._uncommitted) + 1
-                    self._journal.append(event_rows(first, self._uncommitted))
-                committing = True
-                self._journal.commit()
+                if self._uncommitted_events:
+                    first_position = self.state.position - len(self._uncommitted_events) + 1
+                    self.journal.append(event_rows(first_position, self._uncommitted_events))
+                in_commit = True
+                self.journal.commit()
             except BaseException as error:
-                if isinstance(error, Exception) or not (committing and self._journal.committed):
+                if isinstance(error, Exception) or not (in_commit and self.journal.has_committed):
                     self._roll_back()
                 else:
                     self._mark_done(calls)
@@ -352,32 +281,32 @@ class CommitQueue:
 
         If that takes a snapshot, the lock is taken again once it is read: others would wait.
         """
-        self._journal.begin()
+        self.journal.begin()
         if not self._catch_up(without_snapshot=True):
-            self._journal.rollback()
+            self.journal.rollback()
             self._catch_up()
-            self._journal.begin()
+            self.journal.begin()
             self._catch_up()
 
     def _mark_done(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
-        self._uncommitted = []
+        self._uncommitted_events = []
 
     def _roll_back(self) -> None:
-        if self._uncommitted:
+        if self._uncommitted_events:
             self._state_is_valid = False
-            self._uncommitted = []
-        self._snapshots.cancel()
-        self._journal.rollback()
+            self._uncommitted_events = []
+        self.snapshots.cancel()
+        self.journal.rollback()
 
-    def _carry_out(self, call: PendingCall) -> None:
+    def _execute(self, call: PendingCall) -> None:
         call.result = call.error = None
-        events_before = len(self._uncommitted)
+        event_count = len(self._uncommitted_events)
         try:
-            call.result = call.work()
+            call.result = call.function()
         except Exception as error:
-            if not self._state_is_valid or len(self._uncommitted) > events_before:
+            if not self._state_is_valid or len(self._uncommitted_events) > event_count:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
@@ -386,10 +315,10 @@ class CommitQueue:
         while (missing_position := self._apply_new_events()) is not None:
             if without_snapshot:
                 return False
-            connection = self._connection
+            connection = self._connection_number
             self._reload()
-            if self.state.position < missing_position and connection == self._journal.connections:
-                raise DamagedJournal(f"{self._journal.path}: event {missing_position} is missing")
+            if self.state.position < missing_position and connection == self.journal.connections:
+                raise DamagedJournal(f"{self.journal.path}: event {missing_position} is missing")
         return True
 
     def _apply_new_events(self) -> int | None:
@@ -400,11 +329,11 @@ class CommitQueue:
         connection is another one, because what was read by the last may be lost with the server it
         came from, where it was not on the disk yet.
         """
-        state, journal = self.state, self._journal
+        state, journal = self.state, self.journal
         if not self._state_is_valid:
             return 0
         for position, event in journal.read(state.position, evidence=False):
-            if self._connection != journal.connections:
+            if self._connection_number != journal.connections:
                 return 0
             if position != state.position + 1:
                 return state.position + 1
@@ -413,30 +342,30 @@ class CommitQueue:
             self._state_is_valid = False  # if it fails in the middle
             replay(state, position, event, self._voids, journal.path)
             self._state_is_valid = True
-        return None if self._connection == journal.connections else 0
+        return None if self._connection_number == journal.connections else 0
 
     def _reload(self) -> None:
         """Begin with the last snapshot, or with nothing."""
-        journal = self._journal
-        self._connection = journal.connections
+        journal = self.journal
+        self._connection_number = journal.connections
         while True:
             state = last_state(journal, self.config)
             self._voids = find_voids(journal, state.position)
-            if not self._voids or not 0 < state.position < journal.index().position:
+            if not self._voids or not 0 < state.position < journal.read_index().position:
                 break  # else others have gone on: there is one without the event
-        self._snapshots.restart_from(state.position)
+        self.snapshots.restart_from(state.position)
         self.state, self._state_is_valid = state, True
 
-    def _write_snapshot(self) -> None:
+    def write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
-        with self._transaction() as state:
-            if state.position > self._journal.index().position:
-                self._snapshots.begin(state)
-        while self._snapshots.under_way:
-            time.sleep(_PAUSE_BETWEEN_COMMITS)
-            with self._transaction():
-                self._snapshots.step()
-        time.sleep(_PAUSE_BETWEEN_COMMITS)
+        with self.transaction() as state:
+            if state.position > self.journal.read_index().position:
+                self.snapshots.begin(state)
+        while self.snapshots.is_busy:
+            time.sleep(PAUSE_SECONDS)
+            with self.transaction():
+                self.snapshots.step()
+        time.sleep(PAUSE_SECONDS)
 
 
 def _tell_news(calls: Iterable[PendingCall]) -> None:

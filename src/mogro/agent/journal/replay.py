@@ -10,16 +10,16 @@ from mogro.agent.journal.tables import Journal
 from mogro.agent.state.snapshot import decode_state
 from mogro.agent.state.state import State
 
-Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
+Voids = dict[int, float]  # positions of void events, and of the events that voided them
 
 
 def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) -> State:
     """Return the state of the last snapshot, if that is from before a position, or a new one.
 
-    The journal began with a configuration. A damaged snapshot counts as none: the events have it
-    all, perhaps.
+    The journal began with a configuration. A damaged snapshot counts as none: the events may still
+    be complete.
     """
-    position, head, blocks = journal.snapshot()
+    position, head, blocks = journal.read_snapshot()
     if not 0 < position < before:
         return State(config)
     try:
@@ -27,7 +27,7 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
             head, blocks, partial(config.restored, types=journal.types), where=journal.path
         )
     except DamagedSnapshot:
-        if journal.index().position == position:
+        if journal.read_index().position == position:
             return State(config)
         return last_state(journal, config, before)  # another one took its place meanwhile
     if state.config.retention is not None:
@@ -37,8 +37,8 @@ def last_state(journal: Journal, config: AgentConfig, before: float = math.inf) 
 
 def find_voids(journal: Journal, after: int) -> Voids:
     """Return the events that were voided after a position."""
-    voids = journal.read(after, lambda _, kind: kind == Voided.__name__)
-    return {event.position: until for until, event in voids if isinstance(event, Voided)}
+    events = journal.read(after, lambda _, kind: kind == Voided.__name__)
+    return {event.position: at for at, event in events if isinstance(event, Voided)}
 
 
 def replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
@@ -46,23 +46,23 @@ def replay(state: State, position: int, event: Event, voids: Voids, path: str) -
 
     Priors that were learned between an event and its void are learned again, without it.
     """
-    after_void = any(void < position < until for void, until in voids.items())
-    skip = position in voids or (after_void and isinstance(event, PriorLearned))
-    result = None if skip else state.apply(event)
+    after_void = any(start < position < end for start, end in voids.items())
+    is_void = position in voids or (after_void and isinstance(event, PriorLearned))
+    result = None if is_void else state.apply(event)
     if isinstance(result, Exception) and not voids:
         raise JournalError(f"{path}: event {position} is refused: {result}")
-    if skip or isinstance(result, Exception):
+    if is_void or isinstance(result, Exception):
         state.skip(event)
     if after_void:
         state.learn_prior()
 
 
-def replay_all(state: State, journal: Journal, voids: Voids, void: int) -> None:
+def replay_all(state: State, journal: Journal, voids: Voids, voided_position: int) -> None:
     """Apply all events after those in a state, so that the one at a position can be void."""
     for position, event in journal.read(state.position, evidence=False):
         if position != state.position + 1:
             raise JournalError(
                 f"{journal.path}: event {state.position + 1} was deleted, so that "
-                f"{void} cannot be voided"
+                f"{voided_position} cannot be voided"
             )
         replay(state, position, event, voids, journal.path)

@@ -17,12 +17,12 @@ from typing import Any
 from mogro.agent.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.agent.journal.tables import Journal
 
-# Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
+# Between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
 # which others commit many times.
-_PAUSE = 0.0005
+_RETRY_SECONDS = 0.0005
 _PAGE = 1 << 14  # bytes: what is longer than a quarter of it takes a page of its own
 _CHECKPOINT = 1 << 20  # bytes of the write-ahead log that go into the file, while a commit waits
-_STALLED = 1.9  # seconds without a commit after which who holds the lock is taken to stand still
+_STALL_SECONDS = 1.9  # without a commit, after which who holds the lock is taken to stand still
 _WRITE_LOCK = 120  # the byte of the -shm file that whoever writes has locked
 
 
@@ -88,26 +88,26 @@ class SQLiteJournal(Journal):
             self._execute("ROLLBACK")
 
     @property
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
         return not self._connection.in_transaction
 
-    def scrub(self) -> None:
+    def overwrite_deleted(self) -> None:
         """Empty the write-ahead log; what was deleted in the file is overwritten."""
         deadline = time.monotonic() + self._timeout
         self._execute("PRAGMA wal_checkpoint(PASSIVE)")  # most of it, beside those who write
         while self._execute("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # somebody is reading it
             if time.monotonic() >= deadline:
                 return
-            time.sleep(_PAUSE)
+            time.sleep(_RETRY_SECONDS)
 
     def close(self) -> None:
         """Close the file."""
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.close()
 
     def _connect(self) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection = sqlite3.connect(
                 self.path, timeout=0, isolation_level=None, check_same_thread=False
             )
@@ -123,28 +123,29 @@ class SQLiteJournal(Journal):
         """
         start = last_change = time.monotonic()
         last_look = 0.0
-        version: list[Any] | None = None
+        data_version: list[Any] | None = None
         while True:
             try:
-                with self._named_errors():
+                with self._translated_errors():
                     return self._connection.execute(statement, arguments).fetchall()
             except JournalUnavailable as error:
                 if not _is_busy(error.__cause__):
                     raise
             now = time.monotonic()
-            if now - last_look > _STALLED / 20:
-                last_look, version_before = now, version
+            if now - last_look > _STALL_SECONDS / 20:
+                last_look, last_version = now, data_version
                 with suppress(sqlite3.OperationalError):  # after a crash even that may be locked
-                    version = self._connection.execute("PRAGMA data_version").fetchall()
-                if version_before not in (version, None):  # another after each commit
+                    data_version = self._connection.execute("PRAGMA data_version").fetchall()
+                if last_version not in (data_version, None):  # another after each commit
                     last_change = now
-            if now - last_change > min(_STALLED, self._timeout) or now - start > self._timeout:
+            is_stalled = now - last_change > min(_STALL_SECONDS, self._timeout)
+            if is_stalled or now - start > self._timeout:
                 raise JournalUnavailable(
-                    f"{self.path}: locked for {now - start:.1f} s by {self._holder()}"
+                    f"{self.path}: locked for {now - start:.1f} s by {self._lock_holder()}"
                 )
-            time.sleep(_PAUSE * random.random())
+            time.sleep(_RETRY_SECONDS * random.random())
 
-    def _holder(self) -> str:
+    def _lock_holder(self) -> str:
         """Say who holds the write lock, as far as the system tells."""
         try:
             inode = os.stat(f"{self.path}-shm").st_ino
@@ -157,7 +158,7 @@ class SQLiteJournal(Journal):
         return "another process, which may be stopped"
 
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._named_errors():
+        with self._translated_errors():
             self._connection.executemany(statement, rows)
 
 

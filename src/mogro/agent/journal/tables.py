@@ -107,20 +107,20 @@ class Journal(ABC):
 
     @property
     @abstractmethod
-    def committed(self) -> bool:
+    def has_committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
-    def reader(self) -> Self:
+    def open_reader(self) -> Self:
         """Return the journal by another connection, to read it as it is now, and close it then."""
-        other = copy.copy(self)
-        other._connect()
-        other._execute(self._BEGIN_READ)
-        other.index()  # from here on it sees nothing that comes later
-        return other
+        reader = copy.copy(self)
+        reader._connect()
+        reader._execute(self._BEGIN_READ)
+        reader.read_index()  # from here on it sees nothing that comes later
+        return reader
 
     @abstractmethod
-    def scrub(self) -> None:
-        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
+    def overwrite_deleted(self) -> None:
+        """Overwrite what was deleted on the disk, as far as the database allows."""
 
     @abstractmethod
     def close(self) -> None:
@@ -145,13 +145,13 @@ class Journal(ABC):
         return self._execute(statement, *arguments)
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Let errors name the file or the database."""
         try:
             yield
         except tuple(self._ERRORS) as error:
-            types = (ours for theirs, ours in self._ERRORS.items() if isinstance(error, theirs))
-            raise next(types)(f"{self.path}: {error}") from error
+            types = [self._ERRORS[kind] for kind in self._ERRORS if isinstance(error, kind)]
+            raise types[0](f"{self.path}: {error}") from error
 
     def _find_agent(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
@@ -216,17 +216,17 @@ class Journal(ABC):
     def read(
         self,
         after: int,
-        is_wanted: Callable[[int, str], bool] | None = None,
+        predicate: Callable[[int, str], bool] | None = None,
         *,
         evidence: bool = True,
     ) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order.
 
-        Only those that ``is_wanted`` picks, by position and kind. Without ``evidence``, which a
-        state does not look at, decisions take less time to read.
+        Only those of which ``predicate`` is true, by position and kind. Without ``evidence``,
+        which a state does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if is_wanted is None or is_wanted(row[0], event_kind(row)):
+            if predicate is None or predicate(row[0], event_kind(row)):
                 yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
@@ -248,21 +248,21 @@ class Journal(ABC):
         return event
 
     def _unreadable(self, row: Row, error: Exception) -> JournalError:
-        name, intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
-        if intact and name not in KINDS:
+        name, is_intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
+        if is_intact and name not in KINDS:
             return NewerJournal(f"{self.path}: event {row[0]} is {name!r}, not known here")
         return DamagedJournal(f"{self.path}: event {row[0]} is damaged: {error}")
 
-    def remove(self, positions: Iterable[int]) -> None:
+    def delete_events(self, positions: Iterable[int]) -> None:
         """Delete events."""
         self._execute_many(
             "DELETE FROM mogro_events WHERE agent = ? AND position = ?",
             [(self._agent, position) for position in positions],
         )
 
-    def index(self) -> SnapshotIndex:
+    def read_index(self) -> SnapshotIndex:
         """Return what there is of the last snapshot that is whole."""
-        content = self.part(0)
+        content = self.read_part(0)
         try:
             return SnapshotIndex(**json.loads(content)) if content else SnapshotIndex()
         except (ValueError, TypeError) as error:
@@ -272,15 +272,14 @@ class Journal(ABC):
         """Make a snapshot the current one, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
-    def part(self, part: int) -> bytes:
+    def read_part(self, part: int) -> bytes:
         """Return a part of a snapshot; empty if there is none."""
         rows = self._query(
-            "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?",
-            *(self._agent, part),
+            "SELECT content FROM mogro_snapshots WHERE agent = ? AND part = ?", *(self._agent, part)
         )
         return rows[0][0] if rows else b""
 
-    def parts(self) -> dict[int, int]:
+    def part_positions(self) -> dict[int, int]:
         """Return the positions of all parts of snapshots, also of those that do not count."""
         query = "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0"
         return dict(self._query(query, self._agent))
@@ -293,7 +292,7 @@ class Journal(ABC):
             *(self._agent, part, position, content),
         )
 
-    def drop_parts(self, parts: Iterable[int]) -> None:
+    def delete_parts(self, parts: Iterable[int]) -> None:
         """Delete parts of snapshots."""
         self._execute_many(
             "DELETE FROM mogro_snapshots WHERE agent = ? AND part = ?",
@@ -305,25 +304,27 @@ class Journal(ABC):
 
         Drafts of the last ``draft_age`` events are not among them: somebody may be writing them.
         """
-        index = self.index()
-        parts = self.parts().items()
-        old = {p for p, at in parts if at <= index.position - (draft_age if p < 0 else 0)}
-        return old.difference(index.head, index.blocks, index.deletions)
+        index = self.read_index()
+        parts = self.part_positions().items()
+        ages = {part: index.position - position for part, position in parts}
+        old_parts = {part for part in ages if ages[part] >= (draft_age if part < 0 else 0)}
+        return old_parts.difference(index.head, index.blocks, index.deletions)
 
-    def snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
+    def read_snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
         """Return the position of the last snapshot that is whole, its head, and its blocks.
 
         Position 0 if there is none. Blocks are read when they are asked for: if another snapshot
         counts by then, some may be empty.
         """
-        index = self.index()
-        return index.position, b"".join(map(self.part, index.head)), map(self.part, index.blocks)
+        index = self.read_index()
+        head = b"".join(map(self.read_part, index.head))
+        return index.position, head, map(self.read_part, index.blocks)
 
 
 def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
     """Return events from a position on as they are written."""
-    numbered = enumerate(map(event_bytes, events), position)
-    return [(number, content, checksum(number, content)) for number, content in numbered]
+    numbered_events = enumerate(map(event_bytes, events), position)
+    return [(number, content, checksum(number, content)) for number, content in numbered_events]
 
 
 def event_bytes(event: Event) -> bytes:

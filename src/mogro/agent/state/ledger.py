@@ -20,7 +20,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 from mogro.agent.events import Decided
-from mogro.agent.features.encoder import as_record, record_text
+from mogro.agent.features.encoder import parse_record, record_text
 from mogro.agent.objective import MISSING, PENDING
 from mogro.agent.state.block import (
     COUNTED,
@@ -232,8 +232,8 @@ class Ledger:
             block.time.item(i) if flags & TIMED else None,
             holdout=bool(flags & HOLDOUT),
             subject=block.subject.item(i) or None,
-            record=as_record(record),
-            context=as_record(context),
+            record=parse_record(record),
+            context=parse_record(context),
         )
 
     def writable(self, row: int) -> tuple[Block, int]:

@@ -35,7 +35,7 @@ def remapped_features(
     if new.features == old.features:
         return features, 0
     remapping = Remapping(old.features, new.features)
-    features, unsure = remapping.rows(features, *ledger.records(rows.tolist()))
+    features, unsure = remapping.map_features(features, *ledger.records(rows.tolist()))
     return features, forgotten + int(unsure.sum()) if remapping.new_columns.any() else 0
 
 
