@@ -27,12 +27,14 @@ from mogro._algebra import (
     outer_sums,
     rank_one_update,
     rows_without_threads,
+    smallest,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
 from mogro.priors import UNSEEN, Flat, Learned, Prior
 
 _FLAT = Flat()
+_ONE = np.ones(())  # NumPy adds it to a few numbers in less time than 1.0
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _RENEW_AT = (1.5, 3, 6, 12, 24)  # updates a feature, besides
@@ -133,7 +135,7 @@ class Posterior:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        if self.apart:
+        if self.n.shape[-1] > 1:
             return self._solution[..., self.dim, :]
         return self._solution[..., 0, self.dim :, :]
 
@@ -165,10 +167,10 @@ class Posterior:
             sizes = squares / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
             errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * free)
-        noise = errors / np.maximum(free, _FREE)
-        if (free <= _FREE).any():
-            usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
-            noise = np.where(free > _FREE, noise, usual)
+        if smallest(free) > _FREE:
+            return self._by_objective(errors / free)
+        usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+        noise = np.where(free > _FREE, errors / np.maximum(free, _FREE), usual)
         return self._by_objective(noise)
 
     def beliefs(self) -> Beliefs:
@@ -180,7 +182,7 @@ class Posterior:
 
     def _read(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None, rewards: str
-    ) -> tuple[FloatArray, Any]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return observations z = (x, y), (*batch, ..., G, d + m), and weights, as sums have them.
 
         What is not finite, or whose squares may overflow, is refused; nothing has changed by then.
@@ -201,7 +203,7 @@ class Posterior:
         if separate:
             self.separate()
         if weights is None:
-            return z, 1.0
+            return z, _ONE
         return z, weights if apart or separate else weights[..., :1]
 
     def update(
@@ -222,9 +224,8 @@ class Posterior:
             self._set_new_precisions(z[..., : self.dim])
         if len(self._recent) == self._block:
             self._sums, self._recent = self.sums(), ()
-        x = z[..., : self.dim]
         if np.count_nonzero(x) < x.size:
-            self._zeros = self._zeros + (x == 0) * np.asarray(weight)[..., None]
+            self._zeros = self._zeros + (z[..., : self.dim] == 0) * weight[..., None]
         self._solution, squares, lost = rank_one_update(self._solution, z)
         self._squares = self._squares + squares
         self._updates += 1
@@ -377,9 +378,9 @@ class Posterior:
     def _renew_unfit(self) -> None:
         """Renew where the prior in force has faded beside the sums: no digits are to be lost."""
         wanted = self.prior_precision(diagonals(self.V), self.n)
-        unfit = np.asarray((wanted > self.prior.max_fading * self._precision).any(axis=-1))
-        if unfit.any():
-            self.renew(unfit)
+        unfit = wanted > self.prior.max_fading * self._precision
+        if np.count_nonzero(unfit):
+            self.renew(unfit.any(axis=-1))
 
     def prior_precision(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return the Lambda, (*batch, G, d), that fits sums of squares of features of weight n."""
