@@ -37,9 +37,9 @@ def with_objectives(
     other._squares *= np.square(scales[:, d])
     if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
         scaled = other.copy()
-        scaled._mean = other._mean.copy()
-        scaled._mean[new] = known._mean[old]
-        scaled._mean *= scales[:, d:]
+        scaled._center = other._center.copy()
+        scaled._center[new] = known._center[old]
+        scaled._center *= scales
         other.renew()
         other.set_residual(scaled.residual(other._solution[..., d:, :]))
     return other

@@ -27,9 +27,9 @@ def best(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) 
         scores[first] = -math.inf
         second = scores.item(scores.argmax())
         scores[first] = top
-        return np.asarray(
-            first if second < near else draw(arms, (scores >= near).nonzero()[0], rng)
-        )
+        if second < near:
+            return np.asarray(first)
+        return np.asarray(draw(arms, (scores >= near).nonzero()[0], rng))
     batch, listed = scores.shape[:-1], scores.reshape(-1, scores.shape[-1])
     chosen, tops, seconds = leaders(listed)
     if not np.isfinite(tops).all():

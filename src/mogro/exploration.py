@@ -254,18 +254,15 @@ class ExplorationCache:
         """Tell whether nothing about these arms, of which the first has this index, is unknown."""
         if self._valid != (version, threshold):
             self._valid, self._everything, self._known = (version, threshold), False, {}
-        return self._everything or (first in self._known and self._known[first] == _content(arms))
+        if self._everything:
+            return True
+        return self._known.get(first) == (arms.shape, arms.dtype, arms.tobytes())
 
     def note(self, arms: FloatArray, first: int, everything: bool) -> None:
         """Note that these arms are known, or everything is."""
         self._everything = everything
         if len(self._known) < _MAX_NOTED:
-            self._known[first] = _content(arms)
-
-
-def _content(arms: FloatArray) -> tuple[object, ...]:
-    """Return what arms are equal by: copied and compared in less time than numbers."""
-    return arms.shape, arms.dtype, arms.tobytes()
+            self._known[first] = arms.shape, arms.dtype, arms.tobytes()
 
 
 def needed_exploration(
@@ -284,11 +281,11 @@ def needed_exploration(
     looked_at = arms_to_test(count, dim, known, step) if threshold is None else slice(0, None)
     if looked_at is None:
         return None
-    some, first = np.ascontiguousarray(arms[..., looked_at, :]), looked_at.start
+    some, first = arms[..., looked_at, :], looked_at.start
     if cache is not None and cache.knows(some, first, known.version, threshold):
         return None
+    some, offers, W = np.ascontiguousarray(some), arms[..., None, :, :], known.W
     check_finite(some, some)
-    offers, W = arms[..., None, :, :], known.W
     if threshold is None:
         needs, limit = variances(some, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
     else:
