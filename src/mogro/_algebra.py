@@ -86,7 +86,8 @@ def _rank_one_update(
     part, errors = product[:d], product[d:]
     errors -= z[d:]
     gain = part.dot(solution[:d])
-    growth = 1 + float(dot(part, part))
+    turned = part[::-1]  # as in dot
+    growth = 1 + float(np.vecdot(turned, turned))
     root = math.sqrt(growth)
     gain /= growth + root
     shares = errors / root
@@ -154,16 +155,16 @@ def _lower_inverse(L: FloatArray) -> FloatArray:
 
 def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers: of a few, a list takes less time."""
-    if numbers.size > _FEW:
-        return float(numbers.max())
-    return float(numbers.item() if numbers.size == 1 else max(numbers.ravel().tolist()))
+    if numbers.size == 1:
+        return numbers.item()
+    return float(numbers.max() if numbers.size > _FEW else max(numbers.ravel().tolist()))
 
 
 def smallest(numbers: FloatArray) -> float:
     """Return the smallest of some numbers."""
-    if numbers.size > _FEW:
-        return float(numbers.min())
-    return float(numbers.item() if numbers.size == 1 else min(numbers.ravel().tolist()))
+    if numbers.size == 1:
+        return numbers.item()
+    return float(numbers.min() if numbers.size > _FEW else min(numbers.ravel().tolist()))
 
 
 def rounding(dim: int) -> float:

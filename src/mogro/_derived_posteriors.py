@@ -37,9 +37,9 @@ def with_objectives(
     result._squares *= np.square(scales[:, d])
     if isinstance(posterior.prior, Fixed):  # its mean is not in the unit of the rewards
         scaled = result.copy()
-        scaled._mean = result._mean.copy()
-        scaled._mean[new_indices] = source._mean[old_indices]
-        scaled._mean *= scales[:, d:]
+        scaled._center = result._center.copy()
+        scaled._center[new_indices] = source._center[old_indices]
+        scaled._center *= scales
         result.renew()
         result.set_residual(scaled.residual(result._solution[..., d:, :]))
     return result

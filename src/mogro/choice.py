@@ -248,9 +248,9 @@ def best_arms(
     ``direction`` is what weights and prices make of the estimates, (..., d). Optimism adds errors
     by the sizes of both, (..., M). Learners that share arms are screened together, unless alone.
     """
-    batch = beliefs.batch
-    if batch and not alone and is_shared(arms) and beliefs.expected.W.shape[-3] == 1:
+    if direction.ndim > 1 and not alone and is_shared(arms) and beliefs.expected.W.shape[-3] == 1:
         arm, another, doubtful = screened_arms(arms, beliefs, weights, direction, optimism)
+        batch = beliefs.batch
         if doubtful.size:
             arm[doubtful], another[doubtful] = best_arms(
                 take_arms(arms, batch, doubtful),
@@ -267,7 +267,7 @@ def best_arms(
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
-        no = np.zeros(batch, dtype=np.bool_) if batch else _FALSE
+        no = _FALSE if scores.ndim == 1 else np.zeros(scores.shape[:-1], dtype=np.bool_)
         return best(scores, arms, direction, rng), no
     some, total = optimism.arms(arms.shape[-2]), scores.copy()
     variance, noise = variances(arms[..., some, :], beliefs.expected.W), beliefs.noise

@@ -260,21 +260,21 @@ class ExplorationCache:
     def __init__(self) -> None:
         self._valid: tuple[int, float | None] = -1, None  # for a version of S and a threshold
         self._everything = False  # whether all directions are known up to the threshold
-        self._known: dict[int, FloatArray] = {}  # arms, by the index of the first
+        self._known: dict[int, tuple[object, ...]] = {}  # arms, by the index of the first
 
     def knows(self, arms: FloatArray, first: int, version: int, threshold: float | None) -> bool:
         """Tell whether nothing about these arms, of which the first has this index, is unknown."""
         if self._valid != (version, threshold):
             self._valid, self._everything, self._known = (version, threshold), False, {}
-        return self._everything or (
-            first in self._known and np.array_equal(self._known[first], arms)
-        )
+        if self._everything:
+            return True
+        return self._known.get(first) == (arms.shape, arms.dtype, arms.tobytes())
 
     def note(self, arms: FloatArray, first: int, everything: bool) -> None:
         """Note that these arms are known, or everything is."""
         self._everything = everything
         if len(self._known) < _MAX_NOTED:
-            self._known[first] = arms.copy()
+            self._known[first] = arms.shape, arms.dtype, arms.tobytes()
 
 
 def needed_exploration(
@@ -296,22 +296,22 @@ def needed_exploration(
     some, first = arms[..., looked_at, :], looked_at.start
     if cache is not None and cache.knows(some, first, known.version, threshold):
         return None
+    some, offers, W = np.ascontiguousarray(some), arms[..., None, :, :], known.W
     check_finite(some, some)
-    offers = arms[..., None, :, :]
-    W = known.W
     if threshold is None:
-        needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
+        needs, limit = variances(some, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
     else:
         W, units = _in_units_of_the_arms(W, offers), _resolvable_units(offers, threshold)
-        needs = threshold * largest_variance(offers / units, covariance(W * units), threshold)
-    if not np.count_nonzero(needs > _ONE_AND_ROUNDING):
+        S, limit = covariance(W * units), _ONE_AND_ROUNDING / threshold
+        needs = largest_variance(offers / units, S, threshold)[..., None, :]
+    if not largest(needs) > limit:
         if cache is not None:
             cache.note(some, first, threshold is not None and _all_known(known.W, arms, threshold))
         return None
     check_finite(arms, arms)
     batch = beliefs.batch
-    needs = np.broadcast_to(needs, W.shape[:-2])
-    learners = np.flatnonzero(needs.max(axis=-1) > _ONE_AND_ROUNDING)
+    needs = np.broadcast_to(needs.max(axis=-2), W.shape[:-2])
+    learners = np.flatnonzero(needs.max(axis=-1) > limit)
     if threshold is None:
         W = _in_units_of_the_arms(W, offers)
         if W.shape[-3] > 1:  # needs in one unit, also where an objective was never observed

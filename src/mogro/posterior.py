@@ -27,12 +27,14 @@ from mogro._algebra import (
     outer_sums,
     rank_one_update,
     rows_without_threads,
+    smallest,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
 from mogro.priors import OBSERVED_PRECISION, Flat, Learned, Prior
 
 _FLAT = Flat()
+_ONE = np.ones(())  # NumPy adds it to a few numbers in less time than 1.0
 _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _RENEW_AT = (1.5, 3, 6, 12, 24)  # updates a feature, besides
@@ -92,7 +94,8 @@ class Posterior:
         self._precision: FloatArray = np.zeros((*lead, d))  # Lambda, in force
         self._learned: FloatArray = np.full((*lead, d), _evidence.START)  # Lambda, if it is learned
         self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # n at which it is learned anew
-        self._mean: FloatArray = prior.means(M, d).reshape(G, m, d)  # of the prior
+        means = np.zeros((G, d, d)), prior.means(M, d).reshape(G, m, d)
+        self._center: FloatArray = np.concatenate(means, axis=-2)  # zeros above m0
         self._updates, self._block = 0, min(_BLOCK, rows_without_threads(d + m, d + m))
         self._renew_every = max(_RENEW_EVERY, 2 * d)
         self._schedule = {int(d * each) for each in _RENEW_AT}
@@ -133,15 +136,14 @@ class Posterior:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        if self.apart:
+        if self.n.shape[-1] > 1:
             return self._solution[..., self.dim, :]
         return self._solution[..., 0, self.dim :, :]
 
     @property
     def free(self) -> FloatArray:
         """Observations that the parameters leave free, n - tr(S V), (*batch, G)."""
-        unused = np.add.reduce(np.matvec(self.W * self.W, self._precision), axis=-1)
-        return np.asarray(self.n + (unused - self.dim))
+        return np.asarray(self.n + (self._effects_of_prior()[0][..., 0] - self.dim))
 
     @property
     def uses(self) -> FloatArray:
@@ -158,17 +160,18 @@ class Posterior:
         the largest effect, a hundredth in standard deviation at least.
         """
         n, d = self.n[..., None], self.dim
-        if self._groups is None:
-            free, errors = self.free[..., None], np.maximum(self._squares - self._penalty(), 0)
-        else:
+        if self._groups is not None:
             free, squares = n - np.count_nonzero(self._groups < 0), diagonals(self.sums())[..., :d]
             sizes = squares / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
             errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * free)
-        noise = errors / np.maximum(free, _FREE)
-        if (free <= _FREE).any():
-            usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
-            noise = np.where(free > _FREE, noise, usual)
+        else:
+            unused, penalty = self._effects_of_prior()
+            free, errors = n + (unused - d), np.maximum(self._squares - penalty, 0)
+        if smallest(free) > _FREE:
+            return self._by_objective(errors / free)
+        usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+        noise = np.where(free > _FREE, errors / np.maximum(free, _FREE), usual)
         return self._by_objective(noise)
 
     def beliefs(self) -> Beliefs:
@@ -180,7 +183,7 @@ class Posterior:
 
     def _read(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None, rewards: str
-    ) -> tuple[FloatArray, Any]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return observations z = (x, y), (*batch, ..., G, d + m), and weights, as sums have them.
 
         What is not finite, or whose squares may overflow, is refused; nothing has changed by then.
@@ -201,7 +204,7 @@ class Posterior:
         if separate:
             self.separate()
         if weights is None:
-            return z, 1.0
+            return z, _ONE
         return z, weights if apart or separate else weights[..., :1]
 
     def update(
@@ -222,9 +225,8 @@ class Posterior:
             self._set_new_precisions(z[..., : self.dim])
         if len(self._recent) == self._block:
             self._sums, self._recent = self.sums(), ()
-        x = z[..., : self.dim]
         if np.count_nonzero(x) < x.size:
-            self._zeros = self._zeros + (x == 0) * np.asarray(weight)[..., None]
+            self._zeros = self._zeros + (z[..., : self.dim] == 0) * weight[..., None]
         self._solution, squares, lost = rank_one_update(self._solution, z)
         self._squares = self._squares + squares
         self._updates += 1
@@ -304,7 +306,7 @@ class Posterior:
         columns = np.column_stack([np.tile(np.arange(d), (M, 1)), np.arange(d, d + M)])  # of (x, y)
         self._sums = np.array(self.sums()[..., 0, columns[:, :, None], columns[:, None]], order="C")
         self._solution = np.array(self._solution[..., 0, columns, :], order="C")
-        self._squares, self._mean = self._squares.mT, self._mean.swapaxes(-2, -3)
+        self._squares, self._center = self._squares.mT, self._center[0, columns]
         self._recent, self.version = (), self.version + 1
 
     def sums(self) -> FloatArray:
@@ -363,7 +365,8 @@ class Posterior:
         V, b = sums[..., :d, :d], sums[..., d:, :d]
         new._precision = self.prior_precision(diagonals(V), self.n)
         W = inverse_root(V, new._precision)
-        theta = self._mean + ((b - self._mean @ V) @ W.mT) @ W
+        mean = self._center[:, d:]
+        theta = mean + ((b - mean @ V) @ W.mT) @ W
         new._solution = np.concatenate((W, theta), axis=-2)
         new.set_residual(self.residual(theta))
         for name in _RENEWED:
@@ -377,9 +380,9 @@ class Posterior:
     def _renew_unfit(self) -> None:
         """Renew where the prior in force has faded beside the sums: no digits are to be lost."""
         wanted = self.prior_precision(diagonals(self.V), self.n)
-        unfit = np.asarray((wanted > self.prior.renewal_ratio * self._precision).any(axis=-1))
-        if unfit.any():
-            self.renew(unfit)
+        unfit = wanted > self.prior.renewal_ratio * self._precision
+        if np.count_nonzero(unfit):
+            self.renew(np.asarray(unfit.any(axis=-1)))
 
     def prior_precision(self, squares: FloatArray, n: FloatArray) -> FloatArray:
         """Return the Lambda, (*batch, G, d), that fits sums of squares of features of weight n."""
@@ -393,19 +396,19 @@ class Posterior:
         What the present ones have, and more: no difference of large sums, nor of penalties, which
         are large where a prior in force was made for features of another size.
         """
-        now = self._solution[..., self.dim :, :]
-        change, pull = theta - now, self._precision[..., None, :] * (now - self._mean)
+        now, mean = self._solution[..., self.dim :, :], self._center[:, self.dim :]
+        change, pull = theta - now, self._precision[..., None, :] * (now - mean)
         more = dot(change @ self.V, change) - 2 * dot(change, pull)  # b - V theta is the pull
-        return self._squares - self._penalty() + more
+        return self._squares - self._effects_of_prior()[1] + more
 
     def set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (*batch, G, m)."""
-        self._squares = np.maximum(residual, 0) + self._penalty()
+        self._squares = np.maximum(residual, 0) + self._effects_of_prior()[1]
 
-    def _penalty(self) -> FloatArray:
-        """Return ``(theta - m0)' Lambda (theta - m0)``, (*batch, G, m)."""
-        change = self._solution[..., self.dim :, :] - self._mean
-        return np.asarray(np.matvec(np.square(change), self._precision))
+    def _effects_of_prior(self) -> tuple[FloatArray, FloatArray]:
+        """Return tr(S Lambda) and the penalties of theta - m0, (*batch, G, 1) and (..., m)."""
+        parts = np.matvec(np.square(self._solution - self._center), self._precision)
+        return np.add.reduce(parts[..., : self.dim], -1, keepdims=True), parts[..., self.dim :]
 
     def _set_new_precisions(self, x: FloatArray) -> None:
         """Give features (*batch, G, d) that are seen for the first time the precision they want."""

@@ -169,7 +169,7 @@ class LinearPolicy(ABC):
 
     def _count_round(self, exploring: BoolArray) -> None:
         """Count a round, and note who explored in it."""
-        self.__dict__.update(step=self.step + 1, _exploring=exploring)
+        self.__dict__["step"], self.__dict__["_exploring"] = self.step + 1, exploring
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.
