@@ -64,14 +64,13 @@ def rank_one_update(
         return _rank_one_update(solution[0], z[0])
     d = solution.shape[-1]
     product = np.matvec(solution, z[..., :d])
-    part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
-    errors -= z[..., d:]
+    part, errors = product[..., :d], product[..., d:] - z[..., d:]  # W x, theta x - y
     gain = np.vecmat(part, solution[..., :d, :])  # S x
     growth = 1 + dot(part, part)
     root = np.sqrt(growth)
     gain /= (growth + root)[..., None]
     shares = errors / root[..., None]
-    errors += shares
+    np.add(errors, shares, out=product[..., d:])
     change = np.einsum("...i,...j->...ij", product, gain)  # of many, twice as fast as *
     lost = growth > _MAX_SHRINKAGE * d if largest(growth) > _MAX_SHRINKAGE * d else None
     return np.subtract(solution, change, out=change), shares * shares, lost
