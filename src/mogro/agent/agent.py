@@ -58,7 +58,6 @@ from mogro.agent.report import make_parts, make_report
 from mogro.agent.request import (
     Clock,
     Request,
-    UncheckedRequest,
     Weights,
     check_first_time,
     check_id,
@@ -382,9 +381,9 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments, activate, subject, sticky))
-        return self._store.perform(self._decide, id, request)
+        offered, bounds = (arms, features, context, eligible, now), (at_least, at_most, certainty)
+        arguments = *offered, weights, *bounds, activate, subject, sticky
+        return self._store.perform(self._decide, id, self._read(*arguments), arguments)
 
     def decide_top(
         self,
@@ -420,9 +419,9 @@ class Agent:
         """
         check_new_id(id)
         size = count(top, "top")
-        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments, activate, subject))
-        return self._store.perform(self._decide_top, id, request, size)
+        offered, bounds = (arms, features, context, eligible, now), (at_least, at_most, certainty)
+        arguments = *offered, weights, *bounds, activate, subject
+        return self._store.perform(self._decide_top, id, self._read(*arguments), arguments, size)
 
     def probabilities(
         self,
@@ -450,9 +449,9 @@ class Agent:
         [0.0, 1.0]
         """
         arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments))
+        request = self._read(*arguments)
         with self._store.current():
-            state, request = self._state, self._recheck(request)
+            state, request = self._state, self._recheck(request, arguments)
             inputs = make_inputs(state, *state.at(request.time), request)
             return compute_propensities(inputs, state.config)
 
@@ -515,15 +514,16 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         reward_values = {} if rewards is None else rewards
         self._by_latest_config(read_rewards, reward_values, "rewards")
-        request = self._read(UncheckedRequest(arms, features, context, eligible, now))
+        arguments = arms, features, context, eligible, now
+        request = self._read(*arguments)
         if type(arm) is not str or arm not in request.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def work() -> Decision:
-            current = self._recheck(request)
+            current = self._recheck(request, arguments)
             values = read_rewards(self.config, reward_values, "rewards")
             make = partial(observed_decision, arm=arm, propensity=probability)
-            decision = self._decide(id, current, make)
+            decision = self._decide(id, current, arguments, make)
             if values:
                 self._commit(Rewarded(decision.id, values, current.time))
             return decision
@@ -1205,17 +1205,17 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, unchecked: UncheckedRequest) -> Request:
+    def _read(self, *arguments: Any) -> Request:
         """Check a request."""
-        arguments = unchecked, self._arm_reader, self._clock, self._store.journaled
-        return self._by_latest_config(read_request, *arguments)
+        known = self._arm_reader, self._clock, self._store.journaled
+        return self._by_latest_config(read_request, *known, *arguments)
 
-    def _recheck(self, request: Request) -> Request:
+    def _recheck(self, request: Request, arguments: Sequence[Any]) -> Request:
         """Check a request by the configuration of the moment, and its time by the state's."""
         if request.config is not self._store.state.config:
-            request = self._read(request.unchecked)
+            request = self._read(*arguments)
         if request.time is not None:
-            self._check_step(request.time, request.unchecked.now)
+            self._check_step(request.time, request.now)
         return request
 
     def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
@@ -1233,13 +1233,14 @@ class Agent:
         self,
         id: str | None,
         request: Request,
+        arguments: Sequence[Any],
         make: Callable[[State, str | None, Request], Decision] = make_decision,
     ) -> Decision:
         """Make a decision, unless it is known."""
         state = self._store.state
         if id is not None and id in state.ledger.rows:
             return decision_records.decision_from_ledger(state, id)
-        request = self._recheck(request)
+        request = self._recheck(request, arguments)
         decision = make(state, id, request)
         if request.offer is not None:
             decision = decision_records.with_evidence(state, request, decision)
@@ -1247,9 +1248,11 @@ class Agent:
         self._commit(decision.event)
         return decision
 
-    def _decide_top(self, id: str | None, request: Request, top: int) -> tuple[Decision, ...]:
+    def _decide_top(
+        self, id: str | None, request: Request, arguments: Sequence[Any], top: int
+    ) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
-        request = self._recheck(request)
+        request = self._recheck(request, arguments)
         decisions = make_top_decisions(self._state, id, request, top)
         for decision, is_new in decisions:
             if is_new:

@@ -293,14 +293,14 @@ def decision_event(
         id,
         arms.id(index),
         learner_features,
-        None if uniform or choice.weights is None else np.array(choice.weights),
+        None if uniform or choice.weights is None else choice.weights.copy(),
         inputs.beliefs.theta.dot(policy_features),
         bool(choice.exploring),
         uniform,
         grouped,
         id_number,
         request.time,
-        active=request.unchecked.activate,
+        active=request.activate,
         subject=request.subject,
         record=record,
         context=context,
@@ -323,7 +323,7 @@ def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Requ
 
 def _random_key(id: str, request: Request) -> str:
     """Return what random numbers follow from, beside the seed."""
-    return f"subject {request.subject}" if request.unchecked.sticky else id
+    return f"subject {request.subject}" if request.sticky else id
 
 
 def _baseline_decision(
