@@ -512,8 +512,6 @@ class Agent:
         probability = None if propensity is None else share(propensity, "propensity")
         if probability == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
-        reward_values = {} if rewards is None else rewards
-        self._by_latest_config(read_rewards, reward_values, "rewards")
         arguments = arms, features, context, eligible, now
         request = self._read(*arguments)
         if type(arm) is not str or arm not in request.arms.ids:
@@ -521,7 +519,7 @@ class Agent:
 
         def work() -> Decision:
             current = self._recheck(request, arguments)
-            values = read_rewards(self.config, reward_values, "rewards")
+            values = read_rewards(self.config, {} if rewards is None else rewards, "rewards")
             make = partial(observed_decision, arm=arm, propensity=probability)
             decision = self._decide(id, current, arguments, make)
             if values:
@@ -574,9 +572,7 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
-        event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
-        outcome: Outcome = self._store.perform(self._commit_at, event, now)
+        outcome: Outcome = self._store.perform(self._reward, id, values, now)
         return outcome
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
@@ -1206,9 +1202,16 @@ class Agent:
         return self._store.state
 
     def _read(self, *arguments: Any) -> Request:
-        """Check a request."""
+        """Check a request by the configuration known here; what it refuses, by the latest."""
+        config = self._store.state.config
         known = self._arm_reader, self._clock, self._store.journaled
-        return self._by_latest_config(read_request, *known, *arguments)
+        try:
+            return read_request(config, *known, *arguments)
+        except ValueError:
+            with self._store.current():
+                if self.config is config:
+                    raise
+                return read_request(self.config, *known, *arguments)
 
     def _recheck(self, request: Request, arguments: Sequence[Any]) -> Request:
         """Check a request by the configuration of the moment, and its time by the state's."""
@@ -1217,17 +1220,6 @@ class Agent:
         if request.time is not None:
             self._check_step(request.time, request.now)
         return request
-
-    def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Read by the configuration known here; what it refuses, by the latest if that differs."""
-        config = self.config
-        try:
-            return read(config, *arguments)
-        except ValueError:
-            with self._store.current():
-                if self.config is config:
-                    raise
-                return read(self.config, *arguments)
 
     def _decide(
         self,
@@ -1247,6 +1239,14 @@ class Agent:
             self._write_offer(request.offer)
         self._commit(decision.event)
         return decision
+
+    def _reward(self, id: str, values: Mapping[str, float], now: float | None) -> Outcome:
+        """Let a decision have rewards."""
+        config = self._store.state.config
+        checked = read_rewards(config, values, "values")
+        time = read_time(now, self._clock, needed=config.objective_set.windowed)
+        outcome: Outcome = self._commit_at(Rewarded(id, checked, time), now)
+        return outcome
 
     def _decide_top(
         self, id: str | None, request: Request, arguments: Sequence[Any], top: int
