@@ -220,9 +220,9 @@ class ArmReader:
         if rows.shape != (len(ids), view.features.dim):
             check_shape(rows, "features", (len(ids), view.features.dim))
         numbers, (last, last_bytes) = np.ascontiguousarray(rows, np.float64), self._last
-        if records is None and last is not None and last.all_ids is ids and last.view is view:
-            if last_bytes == numbers:
-                return last
+        known = records is None and last is not None and last.all_ids is ids and last.view is view
+        if last is not None and known and last_bytes == numbers:
+            return last
         copied = bytearray(numbers.data)
         arm_set = ArmSet(ids, np.frombuffer(copied).reshape(rows.shape), view, all_records=records)
         _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)

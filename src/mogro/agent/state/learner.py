@@ -204,11 +204,10 @@ class Learner:
 
         Its features are not copied: they must not change while it is pending.
         """
-        if not self._explores:
-            return
         if self._decays_by_time:
             x = math.sqrt(self.weights(number, time)) * x
-        self.pending.add(number, x)
+        if self._explores:
+            self.pending.add(number, x)
 
     def learn(
         self,

@@ -161,7 +161,9 @@ class Ledger:
         if row >> self._bits == len(self.blocks):
             self.blocks.append(empty_block(self.block_size, self.shape))
             self.versions.append(self.position)
-        for texts in (self.ids, self.arms, *self._records):
+        self.ids.append("")
+        self.arms.append("")
+        for texts in self._records:
             texts.append("")
         return row
 
@@ -294,8 +296,8 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
-        block, i = self.readable(row)  # it has been written to just now
-        block.completed[i] = self.completions
+        completed = self.blocks[row >> self._bits].completed  # it has been written to just now
+        completed[row & self._mask] = self.completions
         self.completions += 1
         self._done.append(row)
         self.done += 1

@@ -220,10 +220,10 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        y = np.array([event.values[name] for name in objective_set.names])
         amounts = self._amounts(block, i) if self.accounts else []
         block.state[i] = LEARNED
-        block.values[i] = y
+        block.values[i] = [event.values[name] for name in objective_set.names]
+        y: FloatArray = block.values[i]
         if amounts:
             self._recount(block, i, amounts)
         if not objective_set.plain:
