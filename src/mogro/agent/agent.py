@@ -381,9 +381,9 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        offered, bounds = (arms, features, context, eligible, now), (at_least, at_most, certainty)
-        arguments = *offered, weights, *bounds, activate, subject, sticky
-        return self._store.perform(self._decide, id, self._read(*arguments), arguments)
+        asked = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        arguments = *asked, activate, subject, sticky
+        return self._store.perform(self._decide, id, self._read(arguments), arguments)
 
     def decide_top(
         self,
@@ -419,9 +419,9 @@ class Agent:
         """
         check_new_id(id)
         size = count(top, "top")
-        offered, bounds = (arms, features, context, eligible, now), (at_least, at_most, certainty)
-        arguments = *offered, weights, *bounds, activate, subject
-        return self._store.perform(self._decide_top, id, self._read(*arguments), arguments, size)
+        asked = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        arguments = *asked, activate, subject
+        return self._store.perform(self._decide_top, id, self._read(arguments), arguments, size)
 
     def probabilities(
         self,
@@ -449,7 +449,7 @@ class Agent:
         [0.0, 1.0]
         """
         arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(*arguments)
+        request = self._read(arguments)
         with self._store.current():
             state, request = self._state, self._recheck(request, arguments)
             inputs = make_inputs(state, *state.at(request.time), request)
@@ -513,7 +513,7 @@ class Agent:
         if probability == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         arguments = arms, features, context, eligible, now
-        request = self._read(*arguments)
+        request = self._read(arguments)
         if type(arm) is not str or arm not in request.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
@@ -1201,22 +1201,22 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, *arguments: Any) -> Request:
+    def _read(self, arguments: Sequence[Any]) -> Request:
         """Check a request by the configuration known here; what it refuses, by the latest."""
-        config = self._store.state.config
-        known = self._arm_reader, self._clock, self._store.journaled
+        store, reader, clock = self._store, self._arm_reader, self._clock
+        config = store.state.config
         try:
-            return read_request(config, *known, *arguments)
+            return read_request(config, reader, clock, store.journaled, *arguments)
         except ValueError:
-            with self._store.current():
+            with store.current():
                 if self.config is config:
                     raise
-                return read_request(self.config, *known, *arguments)
+                return read_request(self.config, reader, clock, store.journaled, *arguments)
 
     def _recheck(self, request: Request, arguments: Sequence[Any]) -> Request:
         """Check a request by the configuration of the moment, and its time by the state's."""
         if request.config is not self._store.state.config:
-            request = self._read(*arguments)
+            request = self._read(arguments)
         if request.time is not None:
             self._check_step(request.time, request.now)
         return request

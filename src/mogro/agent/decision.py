@@ -481,7 +481,7 @@ def decision_generator(
     """
     generator = reused or np.random.Generator(np.random.SFC64(0))
     key = f"{purpose} {seed} {id}".encode("utf-8", "surrogatepass")
-    state = {"state": np.frombuffer(blake2b(key).digest(), np.uint64, 4)}
-    new_state = {"bit_generator": "SFC64", "state": state, "has_uint32": 0, "uinteger": 0}
-    generator.bit_generator.state = new_state
+    words = np.frombuffer(blake2b(key).digest(), np.uint64, 4)
+    state = {"state": {"state": words}, "bit_generator": "SFC64", "has_uint32": 0, "uinteger": 0}
+    generator.bit_generator.state = state
     return generator
