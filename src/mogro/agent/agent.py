@@ -64,7 +64,6 @@ from mogro.agent.report import make_parts, make_report
 from mogro.agent.request import (
     Clock,
     Request,
-    UncheckedRequest,
     Weights,
     check_first_time,
     check_id,
@@ -391,9 +390,9 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments, activate, subject, sticky))
-        return self._store.perform(self._decide, id, request)
+        asked = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        arguments = *asked, activate, subject, sticky
+        return self._store.perform(self._decide, id, self._read(arguments), arguments)
 
     def decide_top(
         self,
@@ -429,9 +428,9 @@ class Agent:
         """
         check_new_id(id)
         size = count(top, "top")
-        arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments, activate, subject))
-        return self._store.perform(self._decide_top, id, request, size)
+        asked = arms, features, context, eligible, now, weights, at_least, at_most, certainty
+        arguments = *asked, activate, subject
+        return self._store.perform(self._decide_top, id, self._read(arguments), arguments, size)
 
     def probabilities(
         self,
@@ -459,9 +458,9 @@ class Agent:
         [0.0, 1.0]
         """
         arguments = arms, features, context, eligible, now, weights, at_least, at_most, certainty
-        request = self._read(UncheckedRequest(*arguments))
+        request = self._read(arguments)
         with self._store.current():
-            state, request = self._state, self._recheck(request)
+            state, request = self._state, self._recheck(request, arguments)
             inputs = make_inputs(state, *state.at(request.time), request)
             return compute_propensities(inputs, state.config)
 
@@ -523,17 +522,16 @@ class Agent:
         probability = None if propensity is None else share(propensity, "propensity")
         if probability == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
-        reward_values = {} if rewards is None else rewards
-        self._by_latest_config(read_rewards, reward_values, "rewards")
-        request = self._read(UncheckedRequest(arms, features, context, eligible, now))
+        arguments = arms, features, context, eligible, now
+        request = self._read(arguments)
         if type(arm) is not str or arm not in request.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def work() -> Decision:
-            current = self._recheck(request)
-            values = read_rewards(self.config, reward_values, "rewards")
+            current = self._recheck(request, arguments)
+            values = read_rewards(self.config, {} if rewards is None else rewards, "rewards")
             make = partial(observed_decision, arm=arm, propensity=probability)
-            decision = self._decide(id, current, make)
+            decision = self._decide(id, current, arguments, make)
             if decision.arm != arm:
                 raise ValueError(
                     f"arm: decision {decision.id!r} chose {decision.arm!r}, got {arm!r}"
@@ -588,9 +586,7 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self.config.objective_set.windowed)
-        event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
-        outcome: Outcome = self._store.perform(self._commit_at, event, now)
+        outcome: Outcome = self._store.perform(self._reward, id, values, now)
         return outcome
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
@@ -1225,41 +1221,38 @@ class Agent:
     def _state(self) -> State:
         return self._store.state
 
-    def _read(self, unchecked: UncheckedRequest) -> Request:
-        """Check a request."""
-        arguments = unchecked, self._arm_reader, self._clock, self._store.journaled
-        return self._by_latest_config(read_request, *arguments)
-
-    def _recheck(self, request: Request) -> Request:
-        """Check a request by the configuration of the moment, and its time by the state's."""
-        if request.config is not self._store.state.config:
-            request = self._read(request.unchecked)
-        if request.time is not None:
-            self._check_step(request.time, request.unchecked.now)
-        return request
-
-    def _by_latest_config(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Read by the configuration known here; what it refuses, by the latest if that differs."""
-        config = self.config
+    def _read(self, arguments: Sequence[Any]) -> Request:
+        """Check a request by the configuration known here; what it refuses, by the latest."""
+        store, reader, clock = self._store, self._arm_reader, self._clock
+        config = store.state.config
         try:
-            return read(config, *arguments)
+            return read_request(config, reader, clock, store.journaled, *arguments)
         except ValueError:
-            with self._store.current():
+            with store.current():
                 if self.config is config:
                     raise
-                return read(self.config, *arguments)
+                return read_request(self.config, reader, clock, store.journaled, *arguments)
+
+    def _recheck(self, request: Request, arguments: Sequence[Any]) -> Request:
+        """Check a request by the configuration of the moment, and its time by the state's."""
+        if request.config is not self._store.state.config:
+            request = self._read(arguments)
+        if request.time is not None:
+            self._check_step(request.time, request.now)
+        return request
 
     def _decide(
         self,
         id: str | None,
         request: Request,
+        arguments: Sequence[Any],
         make: Callable[[State, str | None, Request], Decision] = make_decision,
     ) -> Decision:
         """Make a decision, unless it is known."""
         state = self._store.state
         if id is not None and id in state.ledger.rows:
             return decision_records.decision_from_ledger(state, id)
-        request = self._recheck(request)
+        request = self._recheck(request, arguments)
         decision = make(state, id, request)
         if request.offer is not None:
             decision = decision_records.with_evidence(state, request, decision)
@@ -1267,9 +1260,19 @@ class Agent:
         self._commit(decision.event)
         return decision
 
-    def _decide_top(self, id: str | None, request: Request, top: int) -> tuple[Decision, ...]:
+    def _reward(self, id: str, values: Mapping[str, float], now: float | None) -> Outcome:
+        """Let a decision have rewards."""
+        config = self._store.state.config
+        checked = read_rewards(config, values, "values")
+        time = read_time(now, self._clock, needed=config.objective_set.windowed)
+        outcome: Outcome = self._commit_at(Rewarded(id, checked, time), now)
+        return outcome
+
+    def _decide_top(
+        self, id: str | None, request: Request, arguments: Sequence[Any], top: int
+    ) -> tuple[Decision, ...]:
         """Make several decisions, but for those that are known."""
-        request = self._recheck(request)
+        request = self._recheck(request, arguments)
         decisions = make_top_decisions(self._state, id, request, top)
         for decision, is_new in decisions:
             if is_new:

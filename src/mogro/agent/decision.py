@@ -266,7 +266,7 @@ def make_decision(
         arms.features if arms.version is None else arms,
         inputs.beliefs,
         step=inputs.step,
-        rng=_reused_generator(config.seed, key),
+        rng=decision_generator(config.seed, key, reused=_reused.generator),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
@@ -293,18 +293,18 @@ def decision_event(
         id,
         arms.id(index),
         learner_features,
-        None if uniform or choice.weights is None else np.array(choice.weights),
+        None if uniform or choice.weights is None else choice.weights.copy(),
         inputs.beliefs.theta.dot(policy_features),
         bool(choice.exploring),
         uniform,
         grouped,
         id_number,
         request.time,
-        active=request.unchecked.activate,
-        subject=request.subject,
-        record=record,
-        context=context,
-        priced=None if inputs.budget_terms is None else _budget_record(inputs, choice),
+        request.activate,
+        request.subject,
+        record,
+        context,
+        None if inputs.budget_terms is None else _budget_record(inputs, choice),
     )
 
 
@@ -323,7 +323,7 @@ def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Requ
 
 def _random_key(id: str, request: Request) -> str:
     """Return what random numbers follow from, beside the seed."""
-    return f"subject {request.subject}" if request.unchecked.sticky else id
+    return f"subject {request.subject}" if request.sticky else id
 
 
 def _baseline_decision(
@@ -459,37 +459,29 @@ def propensity_of(arm: str, propensities: Propensities) -> tuple[float, float]:
     return float(propensities.values[index]), float(propensities.errors[index])
 
 
-class _Generators(threading.local):
-    """Each thread's generator; setting its state costs a fifth of making a new one."""
+class _ThreadsGenerator(threading.local):
+    """A generator for each thread; giving it another state costs a fifth of making one."""
 
     def __init__(self) -> None:
-        self.bits = np.random.SFC64(0)
-        self.generator = np.random.Generator(self.bits)
+        self.generator = np.random.Generator(np.random.SFC64(0))
 
 
-_generators = _Generators()
+_reused = _ThreadsGenerator()
 
 
-def decision_generator(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
-    """Return a generator with the random numbers of a decision.
+def decision_generator(
+    seed: int, id: str, *, purpose: str = "", reused: np.random.Generator | None = None
+) -> np.random.Generator:
+    """Return a generator with the random numbers of a decision; one that is reused has them now.
 
     Examples
     --------
     >>> decision_generator(7, "visit 1").random() == decision_generator(7, "visit 1").random()
     True
     """
-    bits = np.random.SFC64(0)
-    bits.state = _random_state(seed, id, purpose)
-    return np.random.Generator(bits)
-
-
-def _reused_generator(seed: int, id: str) -> np.random.Generator:
-    """Return the same, good until this thread asks for the next."""
-    _generators.bits.state = _random_state(seed, id, "")
-    return _generators.generator
-
-
-def _random_state(seed: int, id: str, purpose: str) -> Any:
+    generator = reused or np.random.Generator(np.random.SFC64(0))
     key = f"{purpose} {seed} {id}".encode("utf-8", "surrogatepass")
     words = np.frombuffer(blake2b(key).digest(), np.uint64, 4)
-    return {"bit_generator": "SFC64", "state": {"state": words}, "has_uint32": 0, "uinteger": 0}
+    state = {"state": {"state": words}, "bit_generator": "SFC64", "has_uint32": 0, "uinteger": 0}
+    generator.bit_generator.state = state
+    return generator

@@ -129,22 +129,22 @@ class Decided(NamedTuple):
         That in the id, if the agent made it up.
     time
         If the caller gave one.
-    evidence
-        Where there is a journal.
     active
         Whether windows begin at once, and not when it is activated.
-    observed
-        Whether somebody else has made it.
-    offered
-        The position of the event with the arms on offer; 0 without a journal.
-    holdout
-        Whether the baseline was served, because its subject is held out.
     subject
         A hash of whom it was made for, if that is known.
     record, context
         The arm and the context as the caller gave them, if these are records.
     priced
         Where the agent has budgets; None for decisions that do not count.
+    evidence
+        Where there is a journal.
+    observed
+        Whether somebody else has made it.
+    offered
+        The position of the event with the arms on offer; 0 without a journal.
+    holdout
+        Whether the baseline was served, because its subject is held out.
     """
 
     id: str
@@ -157,15 +157,15 @@ class Decided(NamedTuple):
     grouped: bool
     id_number: int | None
     time: float | None
-    evidence: Evidence | None = None
     active: bool = True
-    observed: bool = False
-    offered: int = 0
-    holdout: bool = False
     subject: int | None = None
     record: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
     priced: Priced | None = None
+    evidence: Evidence | None = None
+    observed: bool = False
+    offered: int = 0
+    holdout: bool = False
 
 
 class Imported(NamedTuple):

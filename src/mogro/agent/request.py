@@ -32,23 +32,6 @@ _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 _UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
 
 
-class UncheckedRequest(NamedTuple):
-    """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
-
-    arms: Arms
-    features: Features | None
-    context: Context | None
-    eligible: ArrayLike | None
-    now: float | None
-    weights: Weights | None = None
-    at_least: Mapping[str, float] | None = None
-    at_most: Mapping[str, float] | None = None
-    certainty: float = 0.5
-    activate: bool = True
-    subject: str | None = None
-    sticky: bool = False
-
-
 class Constraints(NamedTuple):
     """Bounds by objective, in the user's units, and with what probability they are to be kept."""
 
@@ -110,41 +93,54 @@ class Request(NamedTuple):
     With a journal, there is what it writes down of the arms.
     """
 
-    unchecked: UncheckedRequest
     config: AgentConfig  # by which it was checked
     arms: ArmSet
     selection: Selection
     constraints: Constraints | None
+    now: float | None  # as the caller gave it
     time: float | None
     offer: Offer | None
+    activate: bool
     subject: int | None  # a hash
+    sticky: bool
 
 
 def read_request(
     config: AgentConfig,
-    unchecked: UncheckedRequest,
     arm_reader: ArmReader,
     clock: Clock | None,
     journaled: bool,
+    arms: Arms,
+    features: Features | None,
+    context: Context | None,
+    eligible: ArrayLike | None,
+    now: float | None,
+    weights: Weights | None = None,
+    at_least: Mapping[str, float] | None = None,
+    at_most: Mapping[str, float] | None = None,
+    certainty: float = 0.5,
+    activate: bool = True,
+    subject: str | None = None,
+    sticky: bool = False,
 ) -> Request:
     """Check a choice that is asked for; ``journaled``: a journal will hold its arms."""
-    activate, weights, subject = unchecked.activate, unchecked.weights, unchecked.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
-    if unchecked.sticky and subject is None:
+    if sticky and subject is None:
         raise ValueError("subject: expected one, because of sticky=True, got None")
-    arguments = unchecked.arms, unchecked.features, unchecked.context, unchecked.eligible
-    arms = arm_reader.read(config.features, *arguments)
+    arm_set = arm_reader.read(config.features, arms, features, context, eligible)
     timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
-        unchecked,
         config,
-        arms,
+        arm_set,
         config.selection if weights is None else read_weights(weights, config.objective_set),
-        read_constraints(unchecked, config.objective_set),
-        read_time(unchecked.now, clock, needed=timed),
-        arms.offer if journaled else None,
+        read_constraints(at_least, at_most, certainty, config.objective_set),
+        now,
+        read_time(now, clock, needed=timed),
+        arm_set.offer if journaled else None,
+        activate,
         None if subject is None else hash_subject(config.seed, subject),
+        sticky,
     )
 
 
@@ -157,17 +153,18 @@ def hash_subject(seed: int, subject: str) -> int:
 
 
 def read_constraints(
-    unchecked: UncheckedRequest, objective_set: ObjectiveSet
+    at_least: Mapping[str, float] | None,
+    at_most: Mapping[str, float] | None,
+    certainty: float,
+    objective_set: ObjectiveSet,
 ) -> Constraints | None:
     """Check bounds, and with what probability they are to be kept."""
-    certainty = unchecked.certainty
     if certainty != 0.5:
         certainty = share(certainty, "certainty", closed="()")
-    if not unchecked.at_least and not unchecked.at_most:
+    if not at_least and not at_most:
         return None
     bounds: list[dict[str, float]] = []
-    for argument in ("at_least", "at_most"):
-        bounds_by_name = getattr(unchecked, argument) or {}
+    for argument, bounds_by_name in (("at_least", at_least or {}), ("at_most", at_most or {})):
         if not isinstance(bounds_by_name, Mapping):
             raise ValueError(
                 f"{argument}: expected a mapping of objective name to number, "

@@ -91,14 +91,13 @@ class ArmSet:
 
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        raw, view = self.all_features[self._row(index)], self.view
-        # Of a catalogue perhaps nobody asked for all.
-        policy_features = (
-            self.features[index] if self.version is None else view.policy_features(raw)
-        )
-        if not view.contextual and self.more_columns is None:
+        if self.version is None:
+            policy_features = self.features[index]
+        else:  # of which perhaps nobody has asked for all
+            policy_features = self.view.policy_features(self.all_features[self._row(index)])
+        if not self.view.contextual and self.more_columns is None:
             return policy_features, policy_features
-        return policy_features, view.learner_features(raw)
+        return policy_features, self.view.learner_features(self.all_features[self._row(index)])
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -127,16 +126,6 @@ class ArmSet:
         mask = np.zeros(len(self.all_ids), dtype=np.bool_)
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
-
-    def has_same_arms(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
-        """Tell whether all arms, also those that are not eligible, are these, seen so."""
-        if ids is not self.all_ids or view is not self.view:
-            return False
-        return bool(self._bytes == (raw if raw.flags.c_contiguous else raw.tobytes()))
-
-    @cached_property
-    def _bytes(self) -> bytearray:  # which, unlike bytes, compares with an array without a copy
-        return bytearray(self.all_features.data)
 
     @cached_property
     def offer(self) -> Offer:
@@ -193,7 +182,9 @@ class ArmReader:
     def __init__(self) -> None:
         # Ids that were in order the last time, and as a list, which is compared in less time.
         self._ids: tuple[tuple[str, ...], list[str]] = (), []
-        self._last: ArmSet | None = None  # the arms last read, without a context
+        # The arms last read, without a context, and the bytes of their features: a bytearray
+        # compares with an array without a copy of it.
+        self._last: tuple[ArmSet | None, bytearray] = None, bytearray()
 
     def read(
         self,
@@ -228,13 +219,17 @@ class ArmReader:
         rows, records = _read_features(features, view.feature_map)
         if rows.shape != (len(ids), view.feature_map.dim):
             check_shape(rows, "features", (len(ids), view.feature_map.dim))
-        last_set = self._last
-        if records is None and last_set is not None and last_set.has_same_arms(ids, rows, view):
-            return last_set
-        arm_set = ArmSet(ids, rows.astype(np.float64), view, all_records=records)
+        numbers, (last, last_bytes) = np.ascontiguousarray(rows, np.float64), self._last
+        same_ids = records is None and last is not None and last.all_ids is ids
+        if last is not None and same_ids and last.view is view and last_bytes == numbers:
+            return last
+        kept_bytes = bytearray(numbers.data)
+        arm_set = ArmSet(
+            ids, np.frombuffer(kept_bytes).reshape(rows.shape), view, all_records=records
+        )
         _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
         if not view.contextual and records is None:
-            self._last = arm_set
+            self._last = arm_set, kept_bytes
         return arm_set
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
+from mogro.agent.objective import PENDING
 
-FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
 # somebody else; it was given a time; served by the baseline; taken over from another agent; it
 # counts for the budgets.
@@ -17,7 +17,10 @@ COUNTED = 128
 
 
 class Block(NamedTuple):
-    """Some rows of the ledger; the last axes are features (p) or objectives (M)."""
+    """Some rows of the ledger; the last axes are features (p) or objectives (M).
+
+    Rows that are free have a number below 0.
+    """
 
     features: FloatArray  # of the arm, as the learner sees them
     weights: FloatArray  # NaN where none were drawn
@@ -53,7 +56,7 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         estimates=np.zeros((rows, objectives)),
         values=np.full((rows, objectives), math.nan),
         stamps=np.full((rows, stamped), -math.inf),
-        state=np.full((rows, objectives), FREE, dtype=np.uint8),
+        state=np.full((rows, objectives), PENDING, dtype=np.uint8),
         time=np.broadcast_to(0.0, rows),
         start=np.broadcast_to(0.0, rows),
         number=np.full(rows, -1, dtype=np.int64),

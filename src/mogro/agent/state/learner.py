@@ -128,16 +128,14 @@ class Learner:
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
-        beliefs = self.observed.beliefs()
-        expected: Any = beliefs.observed
+        observed, first = self.observed.copy(), self._first_conditions
+        observed.version += self._losses << 32
+        expected: Any = observed
         if self.pending:
-            expected = ExpectedPosterior(expected, self.pending)
-        expected.version += self._losses << 32
-        first = self._first_conditions
-        if first is not None and self.observed.apart:
+            expected = ExpectedPosterior(observed, self.pending)
+        if first is not None and observed.apart:
             expected = PickedPosterior(expected, lambda array: array[first])
-        beliefs.expected = expected
-        return beliefs
+        return Beliefs(observed.theta, observed, expected)
 
     def beliefs_about(
         self,
@@ -206,11 +204,10 @@ class Learner:
 
         Its features are not copied: they must not change while it is pending.
         """
-        if not self._explores:
-            return
         if self._decays_by_time:
             x = math.sqrt(self.weights(number, time)) * x
-        self.pending.add(number, x)
+        if self._explores:
+            self.pending.add(number, x)
 
     def learn(
         self,
@@ -359,12 +356,13 @@ class PendingDecisions:
     """
 
     def __init__(self, size: int, objectives: int) -> None:
-        self._sums: FloatArray = np.zeros((objectives, size, size))  # of x x'; never changed
-        self._summed: IntArray = np.zeros(objectives, dtype=np.int64)  # decisions in these
-        self._recent: dict[int, FloatArray] = {}  # the last ones, by number; not in the sums yet
+        self._sums: FloatArray  # of x x'; never changed
+        self._summed: IntArray  # decisions in these, (M,)
+        self._recent: dict[int, FloatArray]  # the last ones, by number; not in the sums yet
+        self._set(np.zeros((objectives, size, size)), np.zeros(objectives, dtype=np.int64))
 
     def __bool__(self) -> bool:
-        return bool(self._recent) or bool(np.count_nonzero(self._summed))
+        return bool(self._recent) or self._any_summed
 
     @property
     def counts(self) -> IntArray:
@@ -393,6 +391,7 @@ class PendingDecisions:
 
     def _set(self, sums: FloatArray, counts: IntArray) -> None:
         self._sums, self._summed, self._recent = sums, counts, {}
+        self._any_summed = bool(counts.any())
 
     def arrive(self, number: int) -> bool:
         """Take out a decision for every objective, if it is one of the last; tell whether it is."""

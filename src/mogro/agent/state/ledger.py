@@ -169,42 +169,43 @@ class Ledger:
 
     def store(self, event: Decided, number: int) -> int:
         """Make a row of a decision that has a number, and return it."""
-        row, record, context = self._free_row(), event.record, event.context
+        row, time = self._free_row(), event.time
         self.ids[row], self.arms[row] = event.id, sys.intern(event.arm)  # many arms recur
         self.rows.add(event.id, row)
         self.held += 1
-        if record is not None or context is not None:
-            self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
-        if self._records:
-            self._records[0][row] = "" if record is None else sys.intern(record_text(record))
-            self._records[1][row] = "" if context is None else record_text(context)
+        if self._records or event.record is not None or event.context is not None:
+            self._store_records(row, event)
         block, i = self.writable(row)
-        made = event.time or 0.0
         block.features[i] = event.features
+        block.estimates[i] = event.estimates
         if event.weights is not None:
             block.weights[i] = event.weights
-        block.estimates[i] = event.estimates
-        block.state[i] = PENDING
-        block.number[i] = number
-        block.position[i] = self.position
+        block.number[i], block.position[i] = number, self.position
         block.flags[i] = (
             EXPLORED * event.exploring
             + UNIFORM * event.uniform
             + GROUPED * event.grouped
             + OBSERVED * event.observed
-            + TIMED * (event.time is not None)
+            + TIMED * (time is not None)
             + HOLDOUT * event.holdout
             + COUNTED * (event.priced is not None)
         )
-        if made or not event.active:  # a free row has zeros
-            self._column_to_write(row, "time")[i] = made
-            self._column_to_write(row, "start")[i] = made if event.active else math.inf
+        if time or not event.active:  # a free row has zeros
+            self._column_to_write(row, "time")[i] = time or 0.0
+            self._column_to_write(row, "start")[i] = (time or 0.0) if event.active else math.inf
         if event.offered:
             self._column_to_write(row, "offer")[i] = event.offered
             self.add_reference(event.offered)
         if event.subject is not None:
             self._column_to_write(row, "subject")[i] = event.subject
         return row
+
+    def _store_records(self, row: int, event: Decided) -> None:
+        """Keep the arm and the context of a decision as the caller gave them."""
+        self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
+        record, context = event.record, event.context
+        self._records[0][row] = "" if record is None else sys.intern(record_text(record))
+        self._records[1][row] = "" if context is None else record_text(context)
 
     def _column_to_write(self, row: int, name: str) -> Any:
         """Return a column of the block of a row; zeros that took no room take it from now on."""
@@ -295,8 +296,8 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
-        block, i = self.readable(row)  # it has been written to just now
-        block.completed[i] = self.completions
+        completed = self.blocks[row >> self._bits].completed  # it has been written to just now
+        completed[row & self._mask] = self.completions
         self.completions += 1
         self._done.append(row)
         self.done += 1
@@ -334,7 +335,8 @@ class Ledger:
 
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
-        return self._where([(block.state == PENDING).any(axis=1) for block in self.blocks])
+        blocks = self.blocks
+        return self._where([(b.state == PENDING).any(axis=1) & (b.number >= 0) for b in blocks])
 
     def live(self) -> IntArray:
         """Return all rows in use, in the order of their decisions."""

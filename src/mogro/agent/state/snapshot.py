@@ -44,7 +44,7 @@ from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 from mogro.policies.persistence import check_room
 
-VERSION = 10
+VERSION = 11
 _TEXTS = ("ids", "arms", "records", "contexts")
 
 

@@ -23,7 +23,7 @@ from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
-from mogro.agent.state.block import COUNTED, FREE, IMPORTED, Block
+from mogro.agent.state.block import COUNTED, IMPORTED, Block
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Closing, Learner
 from mogro.agent.state.ledger import Ledger
@@ -147,12 +147,12 @@ class State:
                 account.decide(number, expected[index], event.priced, index, event.time or 0.0)
 
     def _decided(self, event: events.Decided) -> bool:
-        if self.ledger.rows.get(event.id) is not None:
+        ledger, counters, made = self.ledger, self.counters, event.time or 0.0
+        if ledger.rows.get(event.id) is not None:
             return False
         self._advance(event.time)
-        counters, made = self.counters, event.time or 0.0
         number = counters.decisions
-        row = self.ledger.store(event, number)
+        row = ledger.store(event, number)
         counters.decisions = number + 1
         counters.explored += event.exploring
         counters.observed += event.observed
@@ -161,7 +161,7 @@ class State:
         end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, number, row)
-        block, i = self.ledger.readable(row)
+        block, i = ledger.readable(row)
         self.learner.add_pending(number, block.features[i], made)
         if self.config.arm_effects:
             self.pending_by_arm[event.arm] += 1
@@ -191,19 +191,19 @@ class State:
         return True
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
-        row = self.ledger.rows.get(event.id)
+        objective_set, row = self.objective_set, self.ledger.rows.get(event.id)
         if row is None:
             return _unknown_decision(event.id)
         block, i = self.ledger.readable(row)
         if (
-            self.objective_set.final_on_arrival
-            and event.values.keys() == self.objective_set.index.keys()
+            objective_set.final_on_arrival
+            and event.values.keys() == objective_set.index.keys()
             and not any(block.state[i].tolist())  # all are PENDING, which is 0
             and block.start.item(i) < math.inf
         ):  # all that a decision waits for, to be learned at once: most
             self._advance(event.time)
             return self._learn_all(event, row)
-        conflict = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
+        conflict = find_conflict(objective_set, block.values[i].tolist(), event.values)
         if conflict is not None:
             return conflict
         self._advance(event.time)
@@ -220,17 +220,19 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        values = np.array(list(map(event.values.__getitem__, objective_set.names)))
         amounts = self._amounts(block, i) if self.accounts else []
         block.state[i] = LEARNED
-        block.values[i] = values
-        self._recount(block, i, amounts)
-        y = values if objective_set.plain else (values - objective_set.offset) / objective_set.scale
+        block.values[i] = [event.values[name] for name in objective_set.names]
+        y: FloatArray = block.values[i]
+        if amounts:
+            self._recount(block, i, amounts)
+        if not objective_set.plain:
+            y = objective_set.to_learner_units(y)
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], y, None, time, arm)
-        self.counters.learned += len(values)
+        self.counters.learned += len(y)
         self._complete(row)
-        return Outcome(len(values))
+        return Outcome(len(y))
 
     def _learn_parts(self, event: events.Rewarded, row: int) -> Outcome:
         """Take over the values given for a decision, and learn those that are final.
@@ -507,9 +509,8 @@ class State:
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
-        arm = self.ledger.arms[row]
-        self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
-        effects, ledger = self.learner.effects, self.ledger
+        arm, ledger, effects = self.ledger.arms[row], self.ledger, self.learner.effects
+        self.counters.forgotten += ledger.complete(row, self.config.max_completed)
         if effects is None:
             return
         self.pending_by_arm[arm] -= 1
@@ -525,7 +526,7 @@ class State:
         for row in self.ledger.rows_of_numbers(event.numbers):
             self._withdraw(row)
             block, i = self.ledger.writable(row)
-            if block.state.item(i, 0) != FREE:  # else it was one too many just now
+            if block.number.item(i) >= 0:  # else it was one too many just now
                 self.ledger.reopen(row)
                 self.ledger.drop(row)
                 self.counters.forgotten += 1
