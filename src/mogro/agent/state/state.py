@@ -220,13 +220,16 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        values = np.array(list(map(event.values.__getitem__, objective_set.names)))
-        amounts = self._amounts(block, i) if self.accounts else []
-        block.state[i] = LEARNED
-        block.values[i] = values
-        self._recount(block, i, amounts)
-        y = values if objective_set.plain else (values - objective_set.offset) / objective_set.scale
+        received = list(map(event.values.__getitem__, objective_set.names))
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
+        if self.accounts and block.flags.item(i) & COUNTED:
+            spending = self.config.spending
+            guesses, spends = spending.expected(block.estimates[i]), spending.spent(received)
+            for account, guess, spent in zip(self.accounts, guesses, spends, strict=True):
+                account.change(number, (guess, True), (spent, False))
+        block.state[i] = LEARNED
+        block.values[i] = values = np.array(received)
+        y = values if objective_set.plain else (values - objective_set.offset) / objective_set.scale
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
