@@ -123,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         self.slow.decide(made.id, np.array(POOL[arm], float), self.now)
         if rewards is not None:
             self.slow.reward(made.id, rewards, self.now)
-        again = self.agent.observe(POOL, arm="a", rewards=rewards, id=made.id, now=self.now)
+        again = self.agent.observe(POOL, arm=arm, rewards=rewards, id=made.id, now=self.now)
         assert again == made
 
     @precondition(lambda self: bool(self.slow.decisions))

@@ -87,7 +87,7 @@ def test_settings_have_to_be_the_same(shop: str) -> None:
     for given in ignored:
         with pytest.raises(ValueError, match="objectives: expected some beside"):
             mogro.Agent.open(shop, **given)
-    with pytest.raises(TypeError, match="arms"):
+    with pytest.raises(ValueError, match="arms: expected it beside objectives"):
         mogro.Agent.open(shop, OBJECTIVES, seed=7)
 
 
