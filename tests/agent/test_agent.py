@@ -341,6 +341,22 @@ def test_decisions_are_kept_up_to_an_age() -> None:
     assert agent.counters["forgotten"] == 3
 
 
+def test_what_is_too_old_is_dropped_once_though_its_window_closes_with_it() -> None:
+    """Its row is free then, and the next decision's: nothing more happens to it."""
+    sale = mogro.Objective("sale", window=9.0)
+    agent = mogro.Agent([sale], arms=1, seed=0, retention=20.0, max_step=1000.0)
+    agent.decide({"x": [1.0]}, id="early", now=0.0)
+    agent.reward("early", {"sale": 1.0}, now=1.0)
+    for id, now in (("later", 100.0), ("last", 101.0)):
+        agent.decide({"x": [1.0]}, id=id, now=now)
+    assert {r.decision.id: r.status for r in agent.decisions()} == {
+        "later": {"sale": "pending"},
+        "last": {"sale": "pending"},
+    }
+    counters = agent.counters
+    assert [counters[n] for n in ("learned", "forgotten", "pending", "completed")] == [1, 1, 2, 0]
+
+
 def test_forgetting_in_updates_follows_a_change_and_reports_what_counts() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     agent = mogro.Agent(

@@ -377,6 +377,21 @@ def test_what_is_erased_in_memory(tmp_path: Path) -> None:
     assert agent.expire(5000.0) == 0  # nothing is pending
 
 
+def test_what_makes_room_for_itself_by_what_is_erased_with_it() -> None:
+    """The first is withdrawn, so that the second is one too many: both go, once."""
+    last = mogro.Retention(decisions=1)
+    agent = mogro.Agent([mogro.Objective("click")], arms=1, seed=0, retention=last)
+    for id in ("waits", "done"):
+        agent.decide({"x": [1.0]}, id=id)
+    agent.reward("done", {"click": 1.0})
+    assert agent.erase("waits", "done") == 2
+    counters = agent.counters
+    assert [counters[n] for n in ("withdrawn", "forgotten", "pending", "completed")] == [1, 2, 0, 0]
+    for id in ("a", "b", "c"):
+        agent.decide({"x": [1.0]}, id=id)
+    assert [record.decision.id for record in agent.decisions(pending=True)] == ["a", "b", "c"]
+
+
 def test_without_its_snapshot_a_journal_that_has_forgotten_is_damaged(shop: str) -> None:
     with opened(shop, retention=mogro.Retention(decisions=3), snapshot_every=10) as agent:
         live(agent, 0, 30)

@@ -237,6 +237,10 @@ class Ledger:
             context=parse_record(context),
         )
 
+    def holds(self, row: int) -> bool:
+        """Tell whether a decision lives in a row: a free one looks pending."""
+        return bool(self.ids[row])
+
     def writable(self, row: int) -> tuple[Block, int]:
         """Return where a row lies, to write there."""
         number = row >> self._bits

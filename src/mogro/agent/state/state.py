@@ -452,8 +452,8 @@ class State:
         for row, states in closing.states.items():
             block, i = self.ledger.writable(row)
             before = block.state[i].tolist()
-            if PENDING not in before:  # all of it had come before its last window closed
-                continue
+            if PENDING not in before or not self.ledger.holds(row):
+                continue  # all of it had come before its last window closed; it may be dropped
             self.counters.count(before, states)
             amounts = self._amounts(block, i)
             block.state[i] = states
@@ -526,9 +526,9 @@ class State:
         dropped = 0
         self._prepared_learner = None  # it may have learned from them
         for row in self.ledger.rows_of_numbers(event.numbers):
-            self._withdraw(row)
-            block, i = self.ledger.writable(row)
-            if block.number.item(i) >= 0:  # else it was one too many just now
+            if self.ledger.holds(row):  # else it was one too many just now
+                self._withdraw(row)
+            if self.ledger.holds(row):
                 self.ledger.reopen(row)
                 self.ledger.drop(row)
                 self.counters.forgotten += 1
