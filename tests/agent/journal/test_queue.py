@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.agent.journal.worlds import ARMS, live, opened
+from tests.agent.journal.worlds import ARMS, in_memory, live, opened
 
 import mogro
 from mogro.agent.errors import JournalError
@@ -167,6 +167,27 @@ def test_what_a_listener_raises_undoes_nothing(shop: str, error: BaseException) 
     kinds = {"Offered", "PriorLearned"}
     assert [e["is"] for e in map(to_plain, told) if e["is"] not in kinds] == [
         e["is"] for e in happened if e["is"] not in kinds
+    ]
+
+
+def test_a_listener_in_memory_is_told_as_with_a_journal() -> None:
+    """Once all of a call has happened, also of what it calls itself, in the order of the events."""
+
+    def listen(event: Any) -> None:
+        told.append(event)
+        if event.id == "v1":
+            agent.decide(ARMS, id="more", now=2.0)
+            raise RuntimeError(event.id)
+
+    told: list[Any] = []
+    agent = in_memory(on_event=listen)
+    with pytest.raises(RuntimeError, match="v1"):
+        agent.observe(ARMS, arm="film", rewards={"click": 1.0}, id="v1", now=1.0)
+    assert agent.decision("v1").rewards == {"click": 1.0}
+    assert [(type(event).__name__, event.id) for event in told] == [
+        ("Decided", "v1"),
+        ("Rewarded", "v1"),
+        ("Decided", "more"),
     ]
 
 

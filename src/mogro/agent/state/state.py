@@ -8,9 +8,10 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 import copy
 import math
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -162,7 +163,7 @@ class State:
         if end < math.inf:
             self._windows.add(end, number, row)
         block, i = ledger.readable(row)
-        self.learner.add_pending(number, block.features[i], made)
+        self.learner.add_pending(number, block.features[i].copy(), made)
         if self.config.arm_effects:
             self.pending_by_arm[event.arm] += 1
         if self.accounts:
@@ -580,11 +581,17 @@ class LockedState:
         self.state = state
         self.apply = state.apply
         self._lock = threading.RLock()
+        self._news: deque[Callable[[], object]] = deque()  # for a listener
+        self._is_telling = False
 
     def perform(self, work: Callable[..., T], *arguments: Any) -> T:
         """Carry out what a caller asks for, by itself, and return its result."""
         with self._lock:
-            return work(*arguments)
+            try:
+                return work(*arguments)
+            finally:
+                if self._news and not self._is_telling:
+                    self._tell_news()
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Carry out calls that each :meth:`perform`; return an answer each."""
@@ -597,8 +604,23 @@ class LockedState:
         return results
 
     def tell(self, listener: Callable[[events.Event], object], event: events.Event) -> None:
-        """Tell a listener of an event that has happened."""
-        listener(event)
+        """Tell a listener of an event, for ``work``, once all of that has happened."""
+        self._news.append(partial(listener, event))
+
+    def _tell_news(self) -> None:
+        """Tell listeners what has happened, all of it and in order, also what they add to it."""
+        error: Exception | None = None
+        self._is_telling = True
+        try:
+            while self._news:
+                try:
+                    self._news.popleft()()
+                except Exception as raised:
+                    error = raised
+        finally:
+            self._is_telling = False
+        if error is not None:
+            raise error
 
     def current(self) -> AbstractContextManager[object]:
         """Keep the state as it is."""
