@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,15 @@ class Shared:
 
     def weights(self, objectives: int, **_: object) -> np.ndarray:
         return self.vector
+
+
+@dataclass(frozen=True)
+class Spoiling:
+    """A baseline that writes to the features that it is shown."""
+
+    def __call__(self, ids: tuple[str, ...], features: np.ndarray, context: object) -> str:
+        features[:] = 9.0
+        return ids[0]
 
 
 def greedy(dim: int, objectives: int) -> mogro.EpsilonGreedy:
@@ -153,3 +163,52 @@ def test_arms_that_change_in_place_are_read_again(arms: int, order: Any) -> None
     features[1, 2] = np.nan
     with pytest.raises(ValueError, match=r"features: expected finite values, got nan at \(1, 2\)"):
         agent.decide(ids, features)
+
+
+def test_a_policy_that_decides_by_another_agent_draws_the_same() -> None:
+    """A decision's random numbers are its own, whatever else its thread decides meanwhile."""
+
+    class Curious:
+        def weights(self, objectives: int, *, rng: np.random.Generator, **_: object) -> np.ndarray:
+            if other is not None:
+                other.decide(ARMS)
+            return rng.dirichlet(np.ones(objectives))
+
+    def weights_drawn() -> list[Any]:
+        agent = mogro.Agent([mogro.Objective("a"), mogro.Objective("b")], arms=2, seed=1)
+        for arm in "xyzxyz":
+            agent.observe(ARMS, arm=arm, rewards={"a": 1.0, "b": 2.0})
+        events = [agent.decide(ARMS, weights=curious).event for _ in range(6)]
+        return [None if event.weights is None else event.weights.tolist() for event in events]
+
+    curious: Any = Curious()
+    other: mogro.Agent | None = None
+    expected = weights_drawn()
+    assert any(expected)
+    other = mogro.Agent([mogro.Objective("a")], arms=2, seed=2)
+    assert weights_drawn() == expected
+
+
+def test_a_baseline_cannot_change_arms_that_are_remembered() -> None:
+    agent = mogro.Agent([mogro.Objective("a")], arms=2, seed=0, holdout=0.999, baseline=Spoiling())
+    with pytest.raises(ValueError, match="read-only"):
+        agent.decide(ARMS)
+
+
+def test_beliefs_of_a_decision_stay_when_what_was_in_flight_is_dropped() -> None:
+    def roots(*, at_once: bool) -> list[Any]:
+        rng, last = np.random.default_rng(0), mogro.Retention(decisions=1)
+        objectives = [mogro.Objective("a"), mogro.Objective("b")]
+        agent = mogro.Agent(objectives, arms=2, seed=0, retention=last)
+        beliefs: list[Any] = []
+        for n in range(80):
+            decision: Any = agent.decide(list("wxyz"), rng.standard_normal((4, 2)), id=str(n))
+            beliefs.append(decision.inputs.beliefs.expected)
+            if at_once:
+                assert beliefs[-1].W.size
+            if n > 5:
+                a, b = rng.standard_normal(2)
+                agent.reward(str(n - 5), {"a": a, "b": b})
+        return [expected.W.tolist() for expected in beliefs]
+
+    assert roots(at_once=False) == roots(at_once=True)

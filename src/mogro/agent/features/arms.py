@@ -224,9 +224,8 @@ class ArmReader:
         if last is not None and same_ids and last.view is view and last_bytes == numbers:
             return last
         kept_bytes = bytearray(numbers.data)
-        arm_set = ArmSet(
-            ids, np.frombuffer(kept_bytes).reshape(rows.shape), view, all_records=records
-        )
+        kept_rows = np.frombuffer(memoryview(kept_bytes).toreadonly()).reshape(rows.shape)
+        arm_set = ArmSet(ids, kept_rows, view, all_records=records)
         _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
         if not view.contextual and records is None:
             self._last = arm_set, kept_bytes
