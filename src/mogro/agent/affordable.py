@@ -65,7 +65,7 @@ class BudgetTerms(NamedTuple):
         """
         least = tuple(self.spending.least_expected(self.estimates))
         at_stake = self._at_stake(index, weights) if steered else None
-        return self.priced(index)._replace(least=least, at_stake=at_stake)
+        return self.priced(index)._replace(least_spend=least, at_stake=at_stake)
 
     def priced(self, index: int) -> Priced:
         """Return what is written with any decision."""
@@ -235,8 +235,8 @@ def _by_arms_alone(
     What contexts change is unreliable while there are fewer observations than features, and of an
     arm that is known by less than an observation.
     """
-    size = 1 + arms.raw.shape[1]
-    x = np.concatenate([np.ones((len(arms), 1)), arms.raw], axis=1)
+    size = 1 + arms.raw_features.shape[1]
+    x = np.concatenate([np.ones((len(arms), 1)), arms.raw_features], axis=1)
     V = learner.observed.V[:, :size, :size]  # of the constant and the arm
     ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))

@@ -461,7 +461,7 @@ class Agent:
         request = self._read(arguments)
         with self._store.current():
             state, request = self._state, self._recheck(request, arguments)
-            inputs = make_inputs(state, *state.at(request.time), request)
+            inputs = make_inputs(state, *state.preview(request.time), request)
             return compute_propensities(inputs, state.config)
 
     def unknown_categories(self) -> dict[str, dict[str | int, int]]:
@@ -693,7 +693,7 @@ class Agent:
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
         with self._store.current():
-            ledger, completed = self._state.ledger, self._state.ledger.done
+            ledger, completed = self._state.ledger, self._state.ledger.completed_count
             counts = {"pending": len(ledger) - completed, "completed": completed}
             return asdict(self._state.counters) | counts
 
@@ -833,7 +833,7 @@ class Agent:
         estimates, front = None, None
         if last is not None:
             arms = last.inputs.arms
-            ids, raw, context = list(arms.ids), arms.raw, arms.context
+            ids, raw, context = list(arms.ids), arms.raw_features, arms.context
             estimates = self.estimate(ids, raw, context=context)
             front = self.front(ids, raw, context=context, confidence=confidence, noise=noise)
         alarms = find_alarms(state, self._refused_times)
@@ -1250,7 +1250,7 @@ class Agent:
     ) -> Decision:
         """Make a decision, unless it is known."""
         state = self._store.state
-        if id is not None and id in state.ledger.rows:
+        if id is not None and id in state.ledger.rows_by_id:
             return decision_records.decision_from_ledger(state, id)
         request = self._recheck(request, arguments)
         decision = make(state, id, request)
@@ -1295,7 +1295,7 @@ class Agent:
         """Return the last decision that has the arms on offer on record, as they are seen now."""
         ledger = self._state.ledger
         rows = ledger.live()
-        rows_with_offer = rows[ledger.column("offer")[rows] > 0]
+        rows_with_offer = rows[ledger.column("offer_position")[rows] > 0]
         if not len(rows_with_offer):
             return None
         decision = self.decision(ledger.ids[rows_with_offer[-1]]).decision
@@ -1342,7 +1342,7 @@ class Agent:
         if isinstance(result, Exception):
             raise result
         if self._on_event is not None:
-            self._store.tell(self._notify, event)
+            self._store.notify_later(self._notify, event)
         if type(event) is Decided and event.time is None:  # from which nothing is learned
             return result
         learner = self._store.state.learner

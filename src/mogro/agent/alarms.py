@@ -176,7 +176,7 @@ def _uniform(state: State, block: Block) -> Alarm | None:
 
 def _budget(account: Account) -> Alarm | None:
     """Say that even the cheapest arms miss a budget."""
-    budget, lowest_mean = account.budget, account.least_mean
+    budget, lowest_mean = account.budget, account.mean_least_spend
     if lowest_mean <= budget.bound + _MISSED_SHARE * budget.worth:
         return None
     lowest_mean *= budget.sign

@@ -259,7 +259,7 @@ def make_decision(
         if held_out:
             return _baseline_decision(state, id, id_number, request, grouped)
     if inputs is None:
-        inputs = make_inputs(state, *state.at(request.time), request)
+        inputs = make_inputs(state, *state.preview(request.time), request)
     arms, key = inputs.arms, _random_key(id, request)
     reused, _thread.free_generator = _thread.free_generator, None  # a policy may decide, too
     rng = decision_generator(config.seed, key, reused=reused)
@@ -334,10 +334,10 @@ def _baseline_decision(
 ) -> Decision:
     """Serve the baseline: an arm that is named, or a uniform draw if it is not on offer."""
     config = state.config
-    inputs = make_inputs(state, *state.at(request.time), request, steered=False)
+    inputs = make_inputs(state, *state.preview(request.time), request, steered=False)
     arms, baseline = inputs.arms, config.baseline
     if callable(baseline):
-        baseline = baseline(arms.ids, arms.raw, arms.context)
+        baseline = baseline(arms.ids, arms.raw_features, arms.context)
         if baseline not in arms.ids:
             raise ValueError(f"baseline: expected the id of an eligible arm, got {baseline!r}")
     uniform = baseline not in arms.ids
@@ -365,7 +365,7 @@ def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
 def unused_id(state: State) -> tuple[int, str]:
     """Return an id for a new decision, and its number."""
     number = state.ids_made
-    while state.ledger.rows.get(id := f"{state.config.seed}-{number}") is not None:
+    while state.ledger.rows_by_id.get(id := f"{state.config.seed}-{number}") is not None:
         number += 1
     return number, id
 

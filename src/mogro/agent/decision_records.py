@@ -73,9 +73,9 @@ def with_evidence(
             propensity = propensity_of(event.arm, compute_propensities(inputs, config, event))
     arms, constraints, selection = request.arms, request.constraints, inputs.selection
     is_default = selection is config.policy.selection
-    eligible_rows = slice(None) if arms.rows is None else arms.rows
+    eligible_rows = slice(None) if arms.eligible_rows is None else arms.eligible_rows
     evidence = Evidence(
-        eligible=None if arms.rows is None else arms.eligible,
+        eligible=None if arms.eligible_rows is None else arms.eligible,
         context=None if event.context is not None else arms.context,
         constraints=constraints and (constraints.at_least, constraints.at_most),
         selection=None if is_default or type(selection) not in BUILT_IN else selection,
@@ -103,7 +103,7 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection, prices)
     if policy.greedy and optimism is None and not config.arm_effects:
         return True, None
-    raw = inputs.arms.raw
+    raw = inputs.arms.raw_features
     if len(raw) > _MAX_ARMS:
         return False, None
     if config.arm_effects and len(distinct(raw, np.arange(len(raw)))) < len(raw):
@@ -122,7 +122,7 @@ def observed_decision(
 ) -> Decision:
     """Return a decision that was made elsewhere; with its inputs only if a journal wants them."""
     number, id = (None, id) if id is not None else unused_id(state)
-    learner, _ = state.at(request.time)
+    learner, _ = state.preview(request.time)
     inputs = make_inputs(state, learner, (), request, steered=False)
     choice = certain_choice(request.arms.ids.index(arm))
     event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
@@ -133,7 +133,7 @@ def observed_decision(
 
 def find_row(state: State, id: str) -> int:
     """Return the row of a decision in the ledger."""
-    row = state.ledger.rows.get(id)
+    row = state.ledger.rows_by_id.get(id)
     if row is None:
         raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
     return row
@@ -157,7 +157,7 @@ def _decision_from_events(id: str, position: int, events: EventSource) -> Decisi
 
 def erasure_event(state: State, ids: Set[str], recorded_ids: Collection[str]) -> Erased:
     """Return the event that drops decisions; of others, with these ids, something is recorded."""
-    held_ids = {id for id in ids if id in state.ledger.rows}
+    held_ids = {id for id in ids if id in state.ledger.rows_by_id}
     for id in ids - held_ids - set(recorded_ids):
         find_row(state, id)  # raises
     rows = [find_row(state, id) for id in held_ids]

@@ -44,7 +44,7 @@ class Priced(NamedTuple):
     ----------
     prices
         Of a unit of the objective, as rewards are given.
-    least
+    least_spend
         What the cheapest arm was expected to spend; None in decisions that did not look.
     at_stake
         What another price would have changed: where there was a surplus, how much more an
@@ -57,7 +57,7 @@ class Priced(NamedTuple):
     """
 
     prices: tuple[float, ...]
-    least: tuple[float, ...] | None = None
+    least_spend: tuple[float, ...] | None = None
     at_stake: tuple[float, ...] | None = None
     extra: tuple[float, ...] | None = None
 

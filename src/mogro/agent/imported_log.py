@@ -79,7 +79,7 @@ def import_events(logged_decision: LoggedDecision, state: State) -> Iterator[Eve
     One that says something else than what is known under its id is refused.
     """
     event, decision, ledger = logged_decision.event, logged_decision.event.decision, state.ledger
-    row = ledger.rows.get(decision.id)
+    row = ledger.rows_by_id.get(decision.id)
     if row is None:
         estimates = state.learner.theta @ decision.features
         yield event._replace(decision=decision._replace(estimates=estimates))

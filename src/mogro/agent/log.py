@@ -114,7 +114,7 @@ def make_log(state: State, journal_rows: "JournalRows | None", rewards: Rewards)
     block = ledger.gather(rows)
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
-    positions = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
+    positions = list(zip(block.position.tolist(), block.offer_position.tolist(), strict=True))
     starts = range(0, max(len(positions), 1), _ROWS)
     chunks = [_journal_columns(journal_rows, positions[start : start + _ROWS]) for start in starts]
 
@@ -202,7 +202,7 @@ class JournalRows:
         self._journal, self._config, self._changes = journal, state.config, state.changes
         self._arm_sets: dict[tuple[Any, ...], tuple[ArmSet, tuple[Any, ...]]] = {}
         block = state.ledger.gather(state.ledger.live())
-        positions = {*block.position.tolist(), *block.offer.tolist()}
+        positions = {*block.position.tolist(), *block.offer_position.tolist()}
         self._rows = {row[0]: row for row in journal.rows(0) if row[0] in positions}
         self.versions = versions
         new, old_maps = state.config.features, [version.features for version in versions]
@@ -244,7 +244,7 @@ class JournalRows:
             if len(self._arm_sets) == _ROWS:
                 self._arm_sets.clear()
             arms, remapping = offered_arms(evidence, offer, view), self._remappings[version]
-            raw, texts = arms.raw, arms.record_texts
+            raw, texts = arms.raw_features, arms.record_texts
             features = raw if remapping is None else remapping.map_arms(raw, texts)
             self._arm_sets[key] = arms, (_all_to_utf8(arms.ids), features.ravel(), texts)
         return self._arm_sets[key]
@@ -253,7 +253,7 @@ class JournalRows:
         self, arms: ArmSet, view: FeaturesInContext, evidence: Evidence, config: AgentConfig
     ) -> FloatArray:
         """Return what was believed of arms, (K * M,); NaN of an objective that is new since."""
-        features = view.policy_features(arms.raw) if view.contextual else arms.features
+        features = view.policy_features(arms.raw_features) if view.contextual else arms.features
         estimates = config.objective_set.to_user_units(features @ evidence.theta.T)
         names = self._config.objective_set.names
         if config.objective_set.names != names:

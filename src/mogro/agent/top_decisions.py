@@ -16,7 +16,7 @@ def make_top_decisions(
     arm_set, first_id = request.arms, id or unused_id(state)[1]
     numbers = range(2, min(top, len(arm_set)) + 1)
     ids = [first_id, *(f"{first_id}/{number}" for number in numbers)]
-    known_ids = [known_id for known_id in ids if known_id in state.ledger.rows]
+    known_ids = [known_id for known_id in ids if known_id in state.ledger.rows_by_id]
     decisions_by_id = {known_id: decision_from_ledger(state, known_id) for known_id in known_ids}
     if id is not None:
         _check_known(id, decisions_by_id)
@@ -24,7 +24,7 @@ def make_top_decisions(
         request, _ = assign_subject(state.config, first_id, request)
     chosen_arms = {decision.arm for decision in decisions_by_id.values()}
     is_available = np.array([arm not in chosen_arms for arm in arm_set.ids])
-    learner, accounts = state.at(request.time)
+    learner, accounts = state.preview(request.time)
     decisions: list[tuple[Decision, bool]] = []
     index, may_explore = 0, True
     for decision_id in ids:

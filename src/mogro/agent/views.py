@@ -235,7 +235,7 @@ def activity_text(state: State) -> str:
     learned_rewards = counters.learned + counters.defaulted
     return (
         f"{counters.decisions} decisions ({counters.explored} to explore), "
-        f"{len(ledger) - ledger.done} pending, {learned_rewards} rewards learned "
+        f"{len(ledger) - ledger.completed_count} pending, {learned_rewards} rewards learned "
         f"({counters.defaulted} defaults)"
     )
 

@@ -70,7 +70,9 @@ def _recent_estimates(agent: Agent) -> list[Estimates]:
     for row in ledger.live()[-_MAX_DECISIONS:].tolist():
         with suppress(ValueError):  # not on record, or from before a change of the settings
             arms = agent.decision(ledger.ids[row]).decision.inputs.arms
-            estimates.append(agent.estimate(list(arms.ids), arms.raw, context=arms.context))
+            estimates.append(
+                agent.estimate(list(arms.ids), arms.raw_features, context=arms.context)
+            )
     return estimates
 
 

@@ -232,15 +232,15 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
-    query(shop, "UPDATE mogro_agents SET version = 6")
-    with pytest.raises(NewerJournal, match=r": its format is version 6; this mogro reads 5 only"):
+    query(shop, "UPDATE mogro_agents SET version = 7")
+    with pytest.raises(NewerJournal, match=r": its format is version 7; this mogro reads 6 only"):
         mogro.Agent.open(shop)
 
 
 def test_an_older_journal(shop: str) -> None:
     opened(shop).close()
     query(shop, "UPDATE mogro_agents SET version = 1")
-    with pytest.raises(JournalError, match=r": its format is version 1; this mogro reads 5 only"):
+    with pytest.raises(JournalError, match=r": its format is version 1; this mogro reads 6 only"):
         mogro.Agent.open(shop)
 
 

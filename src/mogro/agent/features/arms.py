@@ -47,7 +47,7 @@ class ArmSet:
         How a policy and the learner see them.
     version
         The catalogue they come from, if they do.
-    rows
+    eligible_rows
         Which of all arms are eligible, (K,); None for all.
     all_records
         The records that the features were computed from, if they were.
@@ -59,18 +59,18 @@ class ArmSet:
     all_features: FloatArray
     view: FeaturesInContext
     version: CatalogueVersion | None = None
-    rows: IntArray | None = None
+    eligible_rows: IntArray | None = None
     all_records: Sequence[Record] | None = None
     more_columns: FloatArray | None = None
 
     def __len__(self) -> int:
-        return len(self.all_ids) if self.rows is None else len(self.rows)
+        return len(self.all_ids) if self.eligible_rows is None else len(self.eligible_rows)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The ids, K of them."""
-        ids = self.all_ids
-        return tuple(ids if self.rows is None else [ids[row] for row in self.rows.tolist()])
+        ids, rows = self.all_ids, self.eligible_rows
+        return tuple(ids if rows is None else [ids[row] for row in rows.tolist()])
 
     def id(self, index: int) -> str:
         """Return the id of one arm."""
@@ -79,13 +79,11 @@ class ArmSet:
     @cached_property
     def features(self) -> FloatArray:
         """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
-        if self.version is not None and self.rows is None and not self.view.contextual:
+        if self.version is not None and self.eligible_rows is None and not self.view.contextual:
             return self.version.with_constant
-        features = self.view.policy_features(self.raw)
+        features = self.view.policy_features(self.raw_features)
         if self.more_columns is not None:
-            features = np.hstack(
-                [features, self.more_columns if self.rows is None else self.more_columns[self.rows]]
-            )
+            features = np.hstack([features, self.more_columns[self._selection]])
         features.flags.writeable = False
         return features
 
@@ -116,15 +114,15 @@ class ArmSet:
         """Return the indices of the arms of a catalogue that are best for a direction (1 + A,)."""
         assert self.version is not None
         slopes = self.view.coefficients(direction)
-        if self.rows is None:
+        if self.eligible_rows is None:
             return self.version.best(slopes, None)
-        return np.searchsorted(self.rows, self.version.best(slopes, self.eligible))
+        return np.searchsorted(self.eligible_rows, self.version.best(slopes, self.eligible))
 
     @cached_property
     def eligible(self) -> BoolArray:
         """Which of all arms they are, a mask."""
         mask = np.zeros(len(self.all_ids), dtype=np.bool_)
-        mask[slice(None) if self.rows is None else self.rows] = True
+        mask[self._selection] = True
         return mask
 
     @cached_property
@@ -150,7 +148,7 @@ class ArmSet:
         """The arms as records, K of them, as JSON, if they were given as such."""
         if self.all_records is None:
             return None
-        rows = range(len(self.all_records)) if self.rows is None else self.rows.tolist()
+        rows = np.arange(len(self.all_records))[self._selection].tolist()
         return [record_text(self.all_records[row]) for row in rows]
 
     @property
@@ -159,21 +157,26 @@ class ArmSet:
         return self.view.context if self.view.contextual else None
 
     @property
-    def raw(self) -> FloatArray:
+    def raw_features(self) -> FloatArray:
         """The features of the arms, (K, A)."""
-        return self.all_features if self.rows is None else self.all_features[self.rows]
+        return self.all_features[self._selection]
 
     def subset(self, keep: BoolArray | slice) -> "ArmSet":
         """Return some of the arms, by a mask (K,) or a slice."""
-        rows = np.arange(len(self.all_ids)) if self.rows is None else self.rows
-        return replace(self, rows=rows[keep])
+        rows = np.arange(len(self.all_ids))[self._selection]
+        return replace(self, eligible_rows=rows[keep])
 
     def with_columns(self, make: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
         """Return the arms with columns (K, ...) more, by ids, that a policy sees."""
         return replace(self, version=None, more_columns=make(self.all_ids))
 
+    @property
+    def _selection(self) -> IntArray | slice:
+        """What picks the eligible ones of all arms."""
+        return slice(None) if self.eligible_rows is None else self.eligible_rows
+
     def _row(self, index: int) -> int:
-        return index if self.rows is None else int(self.rows[index])
+        return index if self.eligible_rows is None else int(self.eligible_rows[index])
 
 
 class ArmReader:
@@ -226,7 +229,7 @@ class ArmReader:
         kept_bytes = bytearray(numbers.data)
         kept_rows = np.frombuffer(memoryview(kept_bytes).toreadonly()).reshape(rows.shape)
         arm_set = ArmSet(ids, kept_rows, view, all_records=records)
-        _check_size(arm_set.raw if view.contextual else arm_set.features, rows, view)
+        _check_size(arm_set.raw_features if view.contextual else arm_set.features, rows, view)
         if not view.contextual and records is None:
             self._last = arm_set, kept_bytes
         return arm_set

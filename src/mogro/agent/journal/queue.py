@@ -42,7 +42,7 @@ class PendingCall:
         self.done = False
         self.result: Any = None
         self.error: Exception | None = None
-        self.news: list[Callable[[], object]] = []  # for a listener, once it is committed
+        self.notifications: list[Callable[[], object]] = []  # for a listener, once it is committed
 
 
 class CommitQueue:
@@ -83,7 +83,7 @@ class CommitQueue:
         self._connection_number = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
         self._uncommitted_events: list[Event] = []  # applied in this round
-        self._news: list[Callable[[], object]] = []  # of the call that is carried out
+        self._notifications: list[Callable[[], object]] = []  # of the call that is carried out
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
             self._catch_up()
@@ -147,9 +147,9 @@ class CommitQueue:
         self._state_is_valid = True
         return result
 
-    def tell(self, listener: Callable[[Event], object], event: Event) -> None:
+    def notify_later(self, listener: Callable[[Event], object], event: Event) -> None:
         """Tell a listener of an event, for ``work``, once it is committed."""
-        self._news.append(partial(listener, event))
+        self._notifications.append(partial(listener, event))
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -228,7 +228,7 @@ class CommitQueue:
             with self.transaction(calls) as state:
                 calls += self._take_waiting()
                 for call in calls:
-                    self._news = call.news = []
+                    self._notifications = call.notifications = []
                     self._execute(call)
                 self.snapshots.advance(state)
         except Exception as error:
@@ -238,10 +238,10 @@ class CommitQueue:
             with self._condition:
                 others = [call for call in calls if not call.done and call is not leading_call]
                 self._waiting_calls.extendleft(reversed(others))
-            _tell_news(call for call in calls if call.done)
+            _send_notifications(call for call in calls if call.done)
             raise
         else:
-            _tell_news(calls)
+            _send_notifications(calls)
 
     def _take_waiting(self) -> list[PendingCall]:
         """Take all calls that wait."""
@@ -368,13 +368,13 @@ class CommitQueue:
         time.sleep(PAUSE_SECONDS)
 
 
-def _tell_news(calls: Iterable[PendingCall]) -> None:
+def _send_notifications(calls: Iterable[PendingCall]) -> None:
     """Tell listeners what has happened, all of it and in order; what they raise is the caller's."""
     interrupt: BaseException | None = None
     for call in calls:
-        for tell in call.news:
+        for notify in call.notifications:
             try:
-                tell()
+                notify()
             except Exception as error:
                 call.error = error
             except BaseException as error:

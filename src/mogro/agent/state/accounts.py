@@ -35,7 +35,7 @@ _MIN_LOOKS = 30  # before a budget is said to be too small
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
-    *("log_price", "demand", "weight", "least", "time", "since"),
+    *("log_price", "demand", "weight", "least_spend", "time", "since"),
 )
 
 
@@ -81,7 +81,7 @@ class Account:
     demand
         What the last looks would have spent more without a price, where there was a surplus, in
         decisions' worth; so much surplus is kept, and little more.
-    weight, least
+    weight, least_spend
         Decisions that looked, and the least that they could have been expected to spend, in a sum.
         Both fade with the half-life.
     """
@@ -91,7 +91,7 @@ class Account:
         self.since = since
         self._half_life = half_life
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
-        self.flight_squares = self.level = self.log_price = self.weight = self.least = 0.0
+        self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.extra: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
@@ -111,13 +111,15 @@ class Account:
         return self.level - extra - (aim if aim < _AIM else _AIM)
 
     @property
-    def least_mean(self) -> float:
+    def mean_least_spend(self) -> float:
         """What the cheapest arms are expected to spend on average; -inf before that is known.
 
         The weight of looks fades with a half-life, so that decisions may have to tell of them.
         """
         looks = max(self.weight, self.decisions / LOOK_EVERY)
-        return self.least / self.weight if looks >= _MIN_LOOKS and self.weight > 0 else -math.inf
+        return (
+            self.least_spend / self.weight if looks >= _MIN_LOOKS and self.weight > 0 else -math.inf
+        )
 
     def balance(self, time: float | None) -> AccountBalance:
         """Return how things stand before a decision at a time.
@@ -152,7 +154,7 @@ class Account:
             room=self.allowed - together + budget.reserve,
             price=self.balance(None).price,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
-            feasible=self.least_mean <= budget.bound,
+            feasible=self.mean_least_spend <= budget.bound,
         )
 
     def decide(self, number: int, expected: float, priced: Priced, index: int, time: float) -> None:
@@ -165,10 +167,10 @@ class Account:
             self._update_log_price(priced.at_stake[index] / budget.worth)
         if self._half_life is not None:
             kept = self._remaining_weight(time)
-            self.weight, self.least = kept * self.weight, kept * self.least
-        if priced.least is not None:
+            self.weight, self.least_spend = kept * self.weight, kept * self.least_spend
+        if priced.least_spend is not None:
             self.weight += 1
-            self.least += priced.least[index]
+            self.least_spend += priced.least_spend[index]
         if priced.extra is not None:
             self.extra[number] = priced.extra[index]
         if budget.window is not None:

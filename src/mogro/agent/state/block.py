@@ -32,7 +32,7 @@ class Block(NamedTuple):
     start: FloatArray  # when windows began; infinity before that
     number: IntArray  # of the decision, in their order
     position: IntArray  # of its event
-    offer: IntArray  # position of the event that wrote down its arms; 0 if none did
+    offer_position: IntArray  #  of the event that wrote down its arms; 0 if none did
     completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
     flags: NDArray[np.uint8]
     subject: IntArray  # a hash of whom it was made for; 0 if nobody said
@@ -61,7 +61,7 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         start=np.broadcast_to(0.0, rows),
         number=np.full(rows, -1, dtype=np.int64),
         position=np.zeros(rows, dtype=np.int64),
-        offer=np.broadcast_to(np.int64(0), rows),
+        offer_position=np.broadcast_to(np.int64(0), rows),
         completed=np.full(rows, -1, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
         subject=np.broadcast_to(np.int64(0), rows),

@@ -36,7 +36,7 @@ _MAX_ONE_BY_ONE = 256  # decisions that are kept one by one, more of them as a s
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
-class Closing(NamedTuple):
+class ClosingWindows(NamedTuple):
     """What becomes final when windows close, one after the other in n steps."""
 
     states: dict[int, list[int]]  # by row: of its objectives, as they will be
@@ -228,7 +228,7 @@ class Learner:
         arrived = np.ones((1, len(values)), dtype=np.bool_) if mask is None else mask[None]
         self._change_pending(x[None], arrived, np.array([time]), -1)
 
-    def learn_closing(self, closing: Closing) -> None:
+    def learn_closing(self, closing: ClosingWindows) -> None:
         """Learn from decisions whose windows close, one after the other."""
         x, values, learned = closing.features, closing.values, closing.learned
         numbers, times = closing.numbers, closing.times

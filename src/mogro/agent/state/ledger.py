@@ -111,7 +111,7 @@ class Ledger:
 
     def __init__(self, size: int, objectives: int, *, stamped: bool) -> None:
         self.position = 0  # of the event that is happening
-        self.completions = 0  # so far
+        self.completions_so_far = 0
         # Events that nobody refers to any more, and at which event that came about; None: not told.
         self.released: list[tuple[int, int]] | None = None
         self._begin((size, objectives, objectives * stamped))
@@ -119,13 +119,13 @@ class Ledger:
     def _begin(self, shape: tuple[int, int, int]) -> None:
         self.shape = shape
         self.ids: list[str] = []
-        self.rows = RowIndex(self.ids)
+        self.rows_by_id = RowIndex(self.ids)
         self.arms: list[str] = []
         # Arms and contexts as callers gave them, in JSON; no lists at all while all were numbers.
         self._records: tuple[list[str], ...] = ()
         self.held = 0  # decisions
-        self.done = 0  # of them, those with nothing pending
-        self._done = array("I")  # their rows, in the order of completions
+        self.completed_count = 0  # of them, those with nothing pending
+        self._completed_rows = array("I")  # their rows, in the order of completions
         self._oldest = 0  # where these begin
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
@@ -171,7 +171,7 @@ class Ledger:
         """Make a row of a decision that has a number, and return it."""
         row, time = self._free_row(), event.time
         self.ids[row], self.arms[row] = event.id, sys.intern(event.arm)  # many arms recur
-        self.rows.add(event.id, row)
+        self.rows_by_id.add(event.id, row)
         self.held += 1
         if self._records or event.record is not None or event.context is not None:
             self._store_records(row, event)
@@ -194,7 +194,7 @@ class Ledger:
             self._column_to_write(row, "time")[i] = time or 0.0
             self._column_to_write(row, "start")[i] = (time or 0.0) if event.active else math.inf
         if event.offered:
-            self._column_to_write(row, "offer")[i] = event.offered
+            self._column_to_write(row, "offer_position")[i] = event.offered
             self.add_reference(event.offered)
         if event.subject is not None:
             self._column_to_write(row, "subject")[i] = event.subject
@@ -271,11 +271,11 @@ class Ledger:
         """Forget a decision; its id is unknown from now on."""
         block, i = self.writable(row)
         self._release(block.position.item(i))
-        self.drop_reference(block.offer.item(i))
+        self.drop_reference(block.offer_position.item(i))
         for column, empty in zip(block.columns, self._empty, strict=True):
             if column.flags.writeable:
                 column[i] = empty
-        self.rows.remove(self.ids[row])
+        self.rows_by_id.remove(self.ids[row])
         self.held -= 1
         for texts in (self.ids, self.arms, *self._records):
             texts[row] = ""
@@ -301,12 +301,12 @@ class Ledger:
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
         completed = self.blocks[row >> self._bits].completed  # it has been written to just now
-        completed[row & self._mask] = self.completions
-        self.completions += 1
-        self._done.append(row)
-        self.done += 1
+        completed[row & self._mask] = self.completions_so_far
+        self.completions_so_far += 1
+        self._completed_rows.append(row)
+        self.completed_count += 1
         dropped = 0
-        while self.done > most:
+        while self.completed_count > most:
             self._drop_oldest()
             dropped += 1
         return dropped
@@ -314,8 +314,8 @@ class Ledger:
     def drop_aged(self, oldest: float) -> int:
         """Drop completed decisions that are too old, as far as all completed before are, too."""
         dropped = 0
-        while self.done:
-            block, i = self.readable(self._done[self._oldest])
+        while self.completed_count:
+            block, i = self.readable(self._completed_rows[self._oldest])
             if block.time.item(i) >= oldest:
                 break
             self._drop_oldest()
@@ -323,19 +323,19 @@ class Ledger:
         return dropped
 
     def _drop_oldest(self) -> None:
-        self.drop(self._done[self._oldest])
+        self.drop(self._completed_rows[self._oldest])
         self._oldest += 1
-        self.done -= 1
-        if self._oldest > _LEFT_OVER and 2 * self._oldest > len(self._done):
-            del self._done[: self._oldest]
+        self.completed_count -= 1
+        if self._oldest > _LEFT_OVER and 2 * self._oldest > len(self._completed_rows):
+            del self._completed_rows[: self._oldest]
             self._oldest = 0
 
     def reopen(self, row: int) -> None:
         """Have something pending again, of a decision that was completed."""
         block, i = self.writable(row)
         block.completed[i] = -1
-        del self._done[self._done.index(row, self._oldest)]
-        self.done -= 1
+        del self._completed_rows[self._completed_rows.index(row, self._oldest)]
+        self.completed_count -= 1
 
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
@@ -398,14 +398,16 @@ class Ledger:
                         self._column_to_write(row, name)[: len(values)] = values
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
-        self.rows = RowIndex(self.ids)
+        self.rows_by_id = RowIndex(self.ids)
         self.held = sum(map(bool, self.ids))
-        completed, offer = self.column("completed"), self.column("offer")
+        completed, offers = self.column("completed"), self.column("offer_position")
         done = np.flatnonzero(completed >= 0)
-        self._done = array("I", done[np.argsort(completed[done])].astype(np.uint32).tobytes())
-        self.done, self._oldest = len(done), 0
+        self._completed_rows = array(
+            "I", done[np.argsort(completed[done])].astype(np.uint32).tobytes()
+        )
+        self.completed_count, self._oldest = len(done), 0
         self._free = np.flatnonzero(self.column("number") < 0).tolist()
-        offers, counts = np.unique(offer[offer > 0], return_counts=True)
+        offers, counts = np.unique(offers[offers > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
 
     def reshape(

@@ -44,7 +44,7 @@ from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 from mogro.policies.persistence import check_room
 
-VERSION = 11
+VERSION = 12
 _TEXTS = ("ids", "arms", "records", "contexts")
 
 
@@ -53,7 +53,7 @@ def write_snapshot(path: str | os.PathLike[str], state: State) -> None:
     header, arrays = _head(state)
     header["numbers"] |= {"position": 0, "changes": [], "offers": {}}
     arrays |= _rows(state.ledger, 0, len(state.ledger.ids))
-    for name in ("ledger.position", "ledger.offer"):
+    for name in ("ledger.position", "ledger.offer_position"):
         arrays[name] = np.zeros_like(arrays[name])
     with write_atomically(path) as file:
         file.writelines(pack(header, arrays))
@@ -112,7 +112,7 @@ def _head(state: State) -> tuple[dict[str, Any], Arrays]:
         "ids_made": state.ids_made,
         "position": state.position,
         "changes": state.changes,
-        "completions": state.ledger.completions,
+        "completions": state.ledger.completions_so_far,
         "offers": state.offers,
         "defaults": _held_defaults(state),
     }
@@ -168,7 +168,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[
         if type(number) is not int or number < 0:
             raise ValueError(f"expected a count, got {str(number)[:40]}")
     state.ids_made, ledger.position = counts.pop("ids_made"), counts.pop("position")
-    ledger.completions = counts.pop("completions")
+    ledger.completions_so_far = counts.pop("completions")
     state.counters = Counters(**counts)
     ledger.fill(_checked_rows(block_arrays, ledger.shape) for block_arrays in rows)
     _check_order(ledger, state.counters.decisions)
@@ -197,7 +197,10 @@ def _check_order(ledger: Ledger, decisions: int) -> None:
     if len(ledger) != used.sum():
         raise ValueError("decisions do not match their ids")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
-    for name, mask, limit in (("number", used, decisions), ("completed", done, ledger.completions)):
+    for name, mask, limit in (
+        ("number", used, decisions),
+        ("completed", done, ledger.completions_so_far),
+    ):
         numbers = np.sort(ledger.column(name)[mask])
         if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= limit).any():
             raise ValueError("the numbers of its decisions are not in order")

@@ -26,7 +26,7 @@ from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
 from mogro.agent.state.block import COUNTED, IMPORTED, Block
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
-from mogro.agent.state.learner import Closing, Learner
+from mogro.agent.state.learner import ClosingWindows, Learner
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.relearning import (
     carry_over,
@@ -70,8 +70,8 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.pending_by_arm: Counter[str] = Counter()
         self._windows = Windows()
-        # For a time, with what closes until then: see at.
-        self._prepared_learner: tuple[float, Learner, Closing | None] | None = None
+        # For a time, with what closes until then: see preview.
+        self._prepared_learner: tuple[float, Learner, ClosingWindows | None] | None = None
 
     def apply(self, event: events.Event) -> Any:
         """Apply an event, and return its result.
@@ -114,7 +114,7 @@ class State:
         other.pending_by_arm = self.pending_by_arm.copy()
         return other
 
-    def at(self, time: float | None) -> tuple[Learner, list[Account]]:
+    def preview(self, time: float | None) -> tuple[Learner, list[Account]]:
         """Return learner and accounts as an event of a time will find them; nothing changes."""
         if time is None:
             return self.learner, self.accounts
@@ -149,7 +149,7 @@ class State:
 
     def _decided(self, event: events.Decided) -> bool:
         ledger, counters, made = self.ledger, self.counters, event.time or 0.0
-        if ledger.rows.get(event.id) is not None:
+        if ledger.rows_by_id.get(event.id) is not None:
             return False
         self._advance(event.time)
         number = counters.decisions
@@ -174,7 +174,7 @@ class State:
         """Take over a decision with what has become of it, as that agent has learned it."""
         if not self._decided(event.decision):
             return False
-        row = self.ledger.rows.get(event.decision.id)
+        row = self.ledger.rows_by_id.get(event.decision.id)
         assert row is not None
         block, i = self.ledger.writable(row)
         block.flags[i] |= IMPORTED
@@ -192,7 +192,7 @@ class State:
         return True
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
-        objective_set, row = self.objective_set, self.ledger.rows.get(event.id)
+        objective_set, row = self.objective_set, self.ledger.rows_by_id.get(event.id)
         if row is None:
             return _unknown_decision(event.id)
         block, i = self.ledger.readable(row)
@@ -208,7 +208,7 @@ class State:
         if conflict is not None:
             return conflict
         self._advance(event.time)
-        if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
+        if self.ledger.rows_by_id.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
         else:
             outcome = self._learn_parts(event, row)
@@ -324,10 +324,10 @@ class State:
         return default
 
     def _activated(self, event: events.Activated) -> bool | ValueError:
-        if event.id not in self.ledger.rows:
+        if event.id not in self.ledger.rows_by_id:
             return _unknown_decision(event.id)
         self._advance(event.time)
-        row = self.ledger.rows.get(event.id)
+        row = self.ledger.rows_by_id.get(event.id)
         if row is None:  # it timed out just now, and it was dropped
             return False
         block, i = self.ledger.writable(row)
@@ -342,10 +342,10 @@ class State:
         return True
 
     def _withdrawn(self, event: events.Withdrawn) -> int | ValueError:
-        if event.id not in self.ledger.rows:
+        if event.id not in self.ledger.rows_by_id:
             return _unknown_decision(event.id)
         self._advance(event.time)
-        row = self.ledger.rows.get(event.id)
+        row = self.ledger.rows_by_id.get(event.id)
         if row is None:  # it was completed just now, and dropped
             return 0
         return self._withdraw(row)
@@ -581,8 +581,8 @@ class LockedState:
         self.state = state
         self.apply = state.apply
         self._lock = threading.RLock()
-        self._news: deque[Callable[[], object]] = deque()  # for a listener
-        self._is_telling = False
+        self._notifications: deque[Callable[[], object]] = deque()  # for a listener
+        self._is_notifying = False
 
     def perform(self, work: Callable[..., T], *arguments: Any) -> T:
         """Carry out what a caller asks for, by itself, and return its result."""
@@ -590,8 +590,8 @@ class LockedState:
             try:
                 return work(*arguments)
             finally:
-                if self._news and not self._is_telling:
-                    self._tell_news()
+                if self._notifications and not self._is_notifying:
+                    self._send_notifications()
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Carry out calls that each :meth:`perform`; return an answer each."""
@@ -603,22 +603,22 @@ class LockedState:
                 results.append(error)
         return results
 
-    def tell(self, listener: Callable[[events.Event], object], event: events.Event) -> None:
+    def notify_later(self, listener: Callable[[events.Event], object], event: events.Event) -> None:
         """Tell a listener of an event, for ``work``, once all of that has happened."""
-        self._news.append(partial(listener, event))
+        self._notifications.append(partial(listener, event))
 
-    def _tell_news(self) -> None:
+    def _send_notifications(self) -> None:
         """Tell listeners what has happened, all of it and in order, also what they add to it."""
         error: Exception | None = None
-        self._is_telling = True
+        self._is_notifying = True
         try:
-            while self._news:
+            while self._notifications:
                 try:
-                    self._news.popleft()()
+                    self._notifications.popleft()()
                 except Exception as raised:
                     error = raised
         finally:
-            self._is_telling = False
+            self._is_notifying = False
         if error is not None:
             raise error
 

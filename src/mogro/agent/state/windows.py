@@ -8,7 +8,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.objective import PENDING, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
-from mogro.agent.state.learner import Closing
+from mogro.agent.state.learner import ClosingWindows
 from mogro.agent.state.ledger import Ledger
 
 
@@ -28,7 +28,9 @@ class Windows:
         while self._heap and self._heap[0][0] <= now:
             heapq.heappop(self._heap)
 
-    def closing(self, now: float, ledger: Ledger, objective_set: ObjectiveSet) -> Closing | None:
+    def closing(
+        self, now: float, ledger: Ledger, objective_set: ObjectiveSet
+    ) -> ClosingWindows | None:
         """Find out what becomes final until a time, in the order of closing; nothing changes."""
         if not self._heap or self._heap[0][0] > now:
             return None
@@ -91,7 +93,7 @@ def _collect(
     steps: list[tuple[int, ResolvedRewards]],
     ledger: Ledger,
     objective_set: ObjectiveSet,
-) -> Closing:
+) -> ClosingWindows:
     rows = [ledger.readable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in rows]).reshape(-1, ledger.shape[0])
     numbers = np.array([block.number.item(i) for block, i in rows], dtype=np.int64)
@@ -106,4 +108,4 @@ def _collect(
             learned[n, m] = True
         unobserved[n, resolved.unobserved] = True
     arms = [ledger.arms[row] for row, _ in steps]
-    return Closing(states, features, numbers, times, values, learned, unobserved, arms)
+    return ClosingWindows(states, features, numbers, times, values, learned, unobserved, arms)
