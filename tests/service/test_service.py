@@ -171,6 +171,14 @@ def test_a_client_refuses_what_it_cannot_send(shop: Running) -> None:
                 "features: expected one row for each of 2 arms, got 1",
                 lambda: agent.decide(["a", "b"], [[1.0, 0.0]]),
             ),
+            (
+                "arms: expected different strings",
+                lambda: agent.decide(["a", "a"], [[1.0, 0.0], [0.0, 1.0]]),
+            ),
+            (
+                "arms: expected strings",
+                lambda: agent.decide("ab", [[1.0, 0.0], [0.0, 1.0]]),
+            ),
             ("id: expected", lambda: agent.decide(id="")),
             ("values: expected a mapping", lambda: agent.reward("a", [1])),  # type: ignore[arg-type]
             ("values: expected a mapping", lambda: agent.reward("a", None)),  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ except ModuleNotFoundError:
     raise ImportError("mogro.connect needs msgspec: pip install msgspec") from None
 
 from mogro._files import write_atomically
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, unique_strings
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
@@ -357,13 +357,14 @@ def _call_fields(arms: Arms, features: Any, options: Mapping[str, Any]) -> dict[
     """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
     fields = dict(options)
     if arms is not None and not isinstance(arms, Mapping):
-        if features is None or len(arms) != len(features):
+        ids = unique_strings(arms, "arms")
+        if features is None or len(ids) != len(features):
             count = None if features is None else len(features)
             raise ValueError(
-                f"features: expected one row for each of {len(arms)} arms, got {count}; arms of "
+                f"features: expected one row for each of {len(ids)} arms, got {count}; arms of "
                 "the catalogue are chosen by eligible"
             )
-        arms = dict(zip(arms, features, strict=True))
+        arms = dict(zip(ids, features, strict=True))
     if arms is not None:
         fields["arms"] = arms
     if fields.get("eligible") is not None:
