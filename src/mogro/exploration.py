@@ -266,13 +266,13 @@ class ExplorationCache:
         """Tell whether nothing about these arms, of which the first has this index, is unknown."""
         if self._valid != (version, threshold):
             self._valid, self._everything, self._known = (version, threshold), False, {}
-        if self._everything:
+        if self._everything and threshold is not None and _is_resolved(arms, threshold):
             return True
         return self._known.get(first) == (arms.shape, arms.dtype, arms.tobytes())
 
     def note(self, arms: FloatArray, first: int, everything: bool) -> None:
         """Note that these arms are known, or everything is."""
-        self._everything = everything
+        self._everything |= everything
         if len(self._known) < _MAX_NOTED:
             self._known[first] = arms.shape, arms.dtype, arms.tobytes()
 
@@ -324,7 +324,7 @@ def needed_exploration(
 
 def _all_known(W: FloatArray, arms: FloatArray, threshold: float) -> bool:
     """Tell whether every direction is known up to a threshold, and not by a flat prior."""
-    if (_resolvable_units(arms, threshold) > 1).any():
+    if not _is_resolved(arms, threshold):
         return False
     return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE_AND_ROUNDING).all())
 
@@ -352,6 +352,13 @@ def _resolvable_units(arms: FloatArray, threshold: float) -> FloatArray:
     """Return the units (..., 1, d) of features in which a threshold can be resolved: mostly 1."""
     squares = np.square(np.abs(arms).max(axis=-2, keepdims=True), dtype=np.float64)
     return np.asarray(np.sqrt(np.maximum(_RESOLUTION * squares / threshold, 1.0)))
+
+
+def _is_resolved(arms: FloatArray, threshold: float) -> bool:
+    """Tell whether a threshold can be resolved in every feature of arms as it is, in units of 1."""
+    if np.vdot(arms, arms) * _RESOLUTION <= threshold:  # mostly, and less than a look at each
+        return True
+    return not (_resolvable_units(arms, threshold) > 1).any()
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, threshold: float = 0.0) -> FloatArray:
