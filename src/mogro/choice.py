@@ -263,7 +263,7 @@ def best_arms(
             )
         return arm.reshape(batch), another.reshape(batch)
     scores = matvec(arms, direction)
-    if not math.isfinite(scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)):
+    if not math.isfinite(np.vdot(scores, scores)):
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
