@@ -12,6 +12,7 @@ also lets a learner go on when no arm on offer has an unknown part. A threshold 
 largest square of a feature counts as that much for the feature: a flat prior alone weighs 1e-9.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -356,9 +357,10 @@ def _resolvable_units(arms: FloatArray, threshold: float) -> FloatArray:
 
 def _is_resolved(arms: FloatArray, threshold: float) -> bool:
     """Tell whether a threshold can be resolved in every feature of arms as it is, in units of 1."""
-    if np.vdot(arms, arms) * _RESOLUTION <= threshold:  # mostly, and less than a look at each
+    limit = math.sqrt(threshold / _RESOLUTION)
+    if float(np.vdot(arms, arms)) <= limit * limit:  # mostly, and less than a look at each
         return True
-    return not (_resolvable_units(arms, threshold) > 1).any()
+    return float(np.abs(arms).max()) <= limit
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, threshold: float = 0.0) -> FloatArray:
