@@ -222,7 +222,8 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
         total = np.add.reduce(drawn, axis=-1, keepdims=True)
         weights = drawn + total * prices.weights
         if optimism is not None:
-            bonus = drawn + total * prices.optimism(beliefs)
+            known = optimism.weights
+            bonus = drawn + total * prices.optimism(beliefs) if known is None else known
     direction = vecmat(weights, beliefs.theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")

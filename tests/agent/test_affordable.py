@@ -146,6 +146,47 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     assert affordable._affordable(*what, counted, unknown).tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int) -> None:
+    budgets = [
+        mogro.Budget("cost", at_most=0.6, burst=30),
+        mogro.Budget("quality", at_least=0.6, burst=30),
+    ]
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=seed, budgets=budgets)
+    rng, at_stake = np.random.default_rng(seed), list[tuple[float, ...]]()
+    for _ in range(300):
+        made = agent.decide(ARMS, weights={"quality": 1})
+        inputs, priced = made.inputs, made.event.priced
+        assert isinstance(inputs, DecisionInputs)
+        terms = inputs.budget_terms
+        assert terms is not None
+        assert priced is not None
+        if priced.at_stake is not None:
+            at_stake.append(priced.at_stake)
+            weights, paid = np.array([1.0, 0.0]), np.zeros(2)
+            spending = terms.spending
+            for index, balance in enumerate(terms.balances):
+                if balance.surplus <= 0:
+                    paid[spending.indices[index]] += spending.weights[index] * balance.price
+            now, free, cheap = [], [], []
+            for x, estimates in zip(terms.features, terms.estimates, strict=True):
+                error = math.sqrt(x @ inputs.beliefs.S[0] @ x * inputs.beliefs.noise[0])
+                now.append(estimates @ (weights + terms.prices.weights))
+                free.append(estimates @ (weights + paid) + 2 * error)
+                cheap.append(estimates @ terms.prices.weights)
+            chosen = list(ARMS).index(made.arm) if terms.affordable is None else np.argmax(now)
+            for index, balance in enumerate(terms.balances):
+                spends = terms.spends[:, index]
+                if balance.surplus > 0:
+                    wanted = spends[np.argmax(free)] - spends[chosen]
+                else:
+                    wanted = spends[chosen] - spends[np.argmax(cheap)]
+                assert math.isclose(priced.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
+        quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
+        agent.reward(made.id, {"quality": quality, "cost": cost})
+    assert {bool(any(amounts)) for amounts in at_stake} == {True, False}
+
+
 @pytest.mark.slow
 def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
     """They are optimistic about what is spent, too."""

@@ -12,7 +12,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Spending
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import LOOK_EVERY, Account, AccountBalance
+from mogro.agent.state.accounts import Account, AccountBalance
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.valuation import Prices
@@ -57,22 +57,28 @@ class BudgetTerms(NamedTuple):
         """What arms are expected to spend, (K, B)."""
         return self.spending.all_expected(self.estimates)
 
-    def record(self, index: int, weights: FloatArray | None, step: int, *, steered: bool) -> Priced:
-        """Return what is written with the arm at an index, chosen for weights at a step.
+    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+        """Return what is written with a decision that looks what other prices would do.
 
-        Some decisions look what other prices would do, but for those that no price could steer:
-        uniform draws, and decisions that explore.
+        It chose the arm at an index, for weights. No price could steer a uniform draw, or a
+        decision that explores.
         """
-        index = index if self.affordable is None else self.affordable.item(index)
-        extra = least = at_stake = None
+        least = tuple(self.spending.least_expected(self.estimates))
+        at_stake = self._at_stake(index, weights) if steered else None
+        return self.priced(index)._replace(least=least, at_stake=at_stake)
+
+    def priced(self, index: int) -> Priced:
+        """Return what is written with any decision."""
+        prices, extra = tuple([balance.price for balance in self.balances]), None
         if self.counted is not None:
+            index = self._index_of_all(index)
             spent = self.spending.expected(self.estimates[index])
             extra = tuple(map(sub, self.counted[index].tolist(), spent))
-            extra = extra if any(extra) else None
-        if step % LOOK_EVERY == 0:
-            least = tuple(self.spending.least_expected(self.estimates))
-            at_stake = self._at_stake(index, weights) if steered else None
-        return Priced(tuple([each.price for each in self.balances]), least, at_stake, extra)
+        return Priced(prices, extra=extra if extra and any(extra) else None)
+
+    def _index_of_all(self, index: int) -> int:
+        """Return the index among all arms of one for which there is room."""
+        return index if self.affordable is None else self.affordable.item(index)
 
     def _at_stake(self, index: int, weights: FloatArray | None) -> tuple[float, ...]:
         """Return for every budget what other prices would change, were there room.
@@ -81,36 +87,32 @@ class BudgetTerms(NamedTuple):
         round? Otherwise, how much less if only prices counted? Prices are looked at together,
         because they may hold each other.
         """
-        prices, spending, estimates = self.prices.weights, self.spending, self.estimates
+        prices, estimates = self.prices.weights, self.estimates
+        saving = [balance.surplus > 0 for balance in self.balances]
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
             index = estimates.dot(weights + prices).argmax().item()
-        cheap = dear = index
-        if any(balance.surplus <= 0 for balance in self.balances):
-            cheap = estimates.dot(prices).argmax().item()
-        if any(balance.surplus > 0 for balance in self.balances):
-            dear = self._optimistic_values(weights).argmax().item()
-        chosen = cheap, index, dear
-        spent = zip(*[spending.expected(estimates[each]) for each in chosen], strict=True)
+        dear = self._choice_without_prices(weights, saving) if any(saving) else index
+        cheap = index if all(saving) else estimates.dot(prices).argmax().item()
+        if cheap == index == dear:
+            return (0.0,) * len(saving)
+        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, dear)]
         return tuple(
             [
-                max(0.0, most - now if balance.surplus > 0 else now - least)
-                for balance, (least, now, most) in zip(self.balances, spent, strict=True)
+                max(0.0, most - now if saves else now - least)
+                for saves, least, now, most in zip(saving, *spent, strict=True)
             ]
         )
 
-    def _optimistic_values(self, weights: FloatArray) -> FloatArray:
-        """Return what arms may be worth, (K,), without prices of accounts that have a surplus."""
-        free, spending = weights + self.prices.weights, self.spending
-        for m, weight, balance in zip(
-            spending.indices, spending.weights, self.balances, strict=True
-        ):
-            if balance.surplus > 0:
-                free[m] -= weight * balance.price
-        variances = self.beliefs.variances(self.features) * self.beliefs.noise
-        errors = np.sqrt(variances.dot(weights * weights))
-        return np.asarray(self.estimates.dot(free) + _OPTIMISM * errors)
+    def _choice_without_prices(self, weights: FloatArray, saving: Sequence[bool]) -> int:
+        """Return what an optimistic round would choose without the prices of accounts that save."""
+        pairs = zip(saving, self.balances, strict=True)
+        paid = [0.0 if saves else each.price for saves, each in pairs]
+        free = weights + self.spending.weights_of(paid)
+        variance = self.beliefs.variances(self.features) * self.beliefs.noise
+        errors = np.sqrt(variance.dot(weights * weights))
+        return int((self.estimates.dot(free) + _OPTIMISM * errors).argmax())
 
 
 def apply_budgets(
@@ -128,26 +130,32 @@ def apply_budgets(
     on for that, once there are more observations than features.
     """
     estimates = arms.features.dot(beliefs.theta.T)
-    balances, prices = [account.balance(time) for account in accounts], [0.0] * len(beliefs.theta)
-    all_affordable = (
-        not arms.view.contextual or min(learner.observed.n.tolist()) > learner.observed.dim
-    )
-    for index, most in enumerate(spending.most_expected(estimates)):
-        account, (price, room, _) = accounts[index], balances[index]
-        prices[spending.indices[index]] += spending.weights[index] * price
-        unknown = max(most, _UNKNOWN_SHARE * account.budget.reserve)
-        strays = math.sqrt(unknown * unknown + account.flight_squares)
-        needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
-        all_affordable = all_affordable and needed <= room
-    added = Prices(np.array(prices), spending.sizes)
-    terms = BudgetTerms(spending, balances, added, estimates, arms.features, beliefs)
-    if all_affordable:
+    balances = [account.balance(time) for account in accounts]
+    prices = Prices(spending.weights_of([balance.price for balance in balances]), spending.sizes)
+    terms = BudgetTerms(spending, balances, prices, estimates, arms.features, beliefs)
+    if _all_affordable(terms, accounts, learner, arms):
         return arms, terms
     counted, unknown_arms = _counted(terms, accounts, learner, arms, beliefs)
     fits = _affordable(terms, accounts, learner, arms, counted, unknown_arms)
     if fits.all():
         return arms, terms._replace(counted=counted)
     return arms.subset(fits), terms._replace(counted=counted, affordable=np.flatnonzero(fits))
+
+
+def _all_affordable(
+    terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
+) -> bool:
+    """Tell whether there is room for every arm, were nothing known of it."""
+    if arms.view.contextual and min(learner.observed.n.tolist()) <= learner.observed.dim:
+        return False
+    most = terms.spending.most_expected(terms.estimates)
+    for account, balance, expected in zip(accounts, terms.balances, most, strict=True):
+        unknown = max(expected, _UNKNOWN_SHARE * account.budget.reserve)
+        strays = math.sqrt(unknown * unknown + account.flight_squares)
+        needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
+        if needed > balance.room:
+            return False
+    return True
 
 
 def _counted(
@@ -163,20 +171,18 @@ def _counted(
     where nothing is known, at half the burst.
     """
     spending, spends = terms.spending, terms.spends
-    variances = beliefs.variances(arms.features)
-    if variances.shape[1] > 1:
-        variances = variances[:, spending.indices]
+    unsure = beliefs.variances(arms.features)
+    if unsure.shape[1] > 1:
+        unsure = unsure[:, spending.indices]
     if arms.view.contextual:
-        unreliable = (variances > _UNRELIABLE_VARIANCE) | (
+        unreliable = (unsure > _UNRELIABLE_VARIANCE) | (
             learner.observed.n.min() <= learner.observed.dim
         )
         if unreliable.any():
-            alone, unsure = _by_arms_alone(spending, learner, arms)
-            spends, variances = (
-                np.where(unreliable, alone, spends),
-                np.where(unreliable, unsure, variances),
-            )
-    unknown = variances > _UNKNOWN_VARIANCE
+            alone, unsure_alone = _by_arms_alone(spending, learner, arms)
+            spends = np.where(unreliable, alone, spends)
+            unsure = np.where(unreliable, unsure_alone, unsure)
+    unknown = unsure > _UNKNOWN_VARIANCE
     guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
     return np.where(unknown, guesses, spends), np.asarray(unknown.any(axis=1))
 
@@ -235,6 +241,6 @@ def _by_arms_alone(
     ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
     theta = np.matvec(S, learner.observed.b[:, :size])
-    variances = np.vecdot(x @ S, x).T
+    unsure = np.vecdot(x @ S, x).T
     spends = spending.all_expected(x @ theta.T)
-    return spends, variances if len(S) == 1 else variances[:, spending.indices]
+    return spends, unsure if len(S) == 1 else unsure[:, spending.indices]

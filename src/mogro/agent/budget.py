@@ -204,9 +204,9 @@ class Spending:
     def __init__(self, budgets: Sequence[Budget], objective_set: ObjectiveSet) -> None:
         self.indices = [objective_set.index[budget.objective] for budget in budgets]
         self.signs = [budget.sign for budget in budgets]
-        signed = list(zip(self.signs, self.indices, strict=True))
-        slopes = [sign * objective_set.slopes[m] for sign, m in signed]
-        shifts = [sign * objective_set.offsets[m] + 0.0 for sign, m in signed]  # no zero below 0
+        self._signed = list(zip(self.signs, self.indices, strict=True))
+        slopes = [sign * objective_set.slopes[m] for sign, m in self._signed]
+        shifts = [sign * objective_set.offsets[m] + 0.0 for sign, m in self._signed]  # not -0
         floors = [0.0 if budget.bound > 0 else -math.inf for budget in budgets]
         self._lines = list(zip(self.indices, slopes, shifts, floors, strict=True))
         self._rises = max(slopes, default=0.0) > 0  # seldom: what is dear is mostly bad
@@ -219,10 +219,21 @@ class Spending:
         for budget, m in zip(budgets, self.indices, strict=True):
             self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(objective_set.slopes[m]))
 
+    def weights_of(self, prices: Sequence[float]) -> FloatArray:
+        """Return what prices of all budgets add to the weights, (M,)."""
+        added = [0.0] * len(self.sizes)
+        for m, weight, price in zip(self.indices, self.weights, prices, strict=True):
+            added[m] += weight * price
+        return np.array(added)
+
     def expected(self, estimates: FloatArray) -> list[float]:
         """Return what each budget expects of an arm, by estimates (M,)."""
         values = estimates.tolist()
         return [max(values[m] * slope + shift, floor) for m, slope, shift, floor in self._lines]
+
+    def spent(self, values: Sequence[float]) -> list[float]:
+        """Return what each budget has spent, by what came of all objectives, M values."""
+        return [sign * values[m] for sign, m in self._signed]
 
     def most_expected(self, estimates: FloatArray) -> list[float]:
         """Return the most that each budget expects of an arm, by estimates (K, M)."""

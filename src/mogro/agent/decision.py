@@ -21,7 +21,7 @@ from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
 from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
-from mogro.agent.state.accounts import Account
+from mogro.agent.state.accounts import LOOK_EVERY, Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -350,9 +350,13 @@ def _baseline_decision(
 
 def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
     """Return what budgets had to do with a choice."""
-    assert inputs.budget_terms is not None
+    terms, step = inputs.budget_terms, inputs.step
+    assert terms is not None
+    index = int(choice.arm)
+    if step % LOOK_EVERY:
+        return terms.priced(index)
     steered = inputs.prices is not None and inputs.explore is None and not choice.uniform
-    return inputs.budget_terms.record(int(choice.arm), choice.weights, inputs.step, steered=steered)
+    return terms.record(index, choice.weights, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:

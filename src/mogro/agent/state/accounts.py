@@ -106,10 +106,9 @@ class Account:
     @property
     def surplus(self) -> float:
         """How far the level is above its aim, in decisions' worth."""
-        level = self.level
-        if self.extra:
-            level -= sum(self.extra.values()) / self.budget.worth
-        return level - min(_AIM, _SAVED * self.decisions)
+        aim = _SAVED * self.decisions
+        extra = sum(self.extra.values()) / self.budget.worth if self.extra else 0.0
+        return self.level - extra - (aim if aim < _AIM else _AIM)
 
     @property
     def least_mean(self) -> float:
@@ -126,17 +125,18 @@ class Account:
         With a known maximum, there is room only if all in flight cost as much.
         """
         budget, surplus, left = self.budget, self.surplus, self.allowed - self.spent
-        if self.entries:
-            for number in self._outdated(time):
-                _, allowed, amount = self.entries[number]
-                left -= allowed - amount[0]
-        log_price = self.log_price - surplus / _REACH
-        price = math.exp(max(-_LARGEST_LOG, min(log_price, _LARGEST_LOG)))
+        for number in self._outdated(time) if self.entries else ():
+            _, allowed, amount = self.entries[number]
+            left -= allowed - amount[0]
         if budget.max_cost is not None:
             left -= budget.max_cost * self.pending
-        else:
+        elif self.pending:
             left -= self.in_flight + sum(self.extra.values())
-        return AccountBalance(price / budget.worth, left + budget.bound + budget.reserve, surplus)
+        log_price = self.log_price - surplus / _REACH
+        if not -_LARGEST_LOG < log_price < _LARGEST_LOG:
+            log_price = math.copysign(_LARGEST_LOG, log_price)
+        price = math.exp(log_price) / budget.worth
+        return AccountBalance(price, left + budget.bound + budget.reserve, surplus)
 
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
@@ -204,18 +204,23 @@ class Account:
                 del self.entries[number]
             else:
                 self.entries[number] = *entry[:2], after
-        if before is not None:
-            self._add(-1.0, budget.bound, before)
-            self.level -= (budget.bound - before[0]) / budget.worth
-        if after is not None:
-            self._add(1.0, budget.bound, after)
-            self.level += (budget.bound - after[0]) / budget.worth
+        if before is None or after is None:
+            sign = float(after is not None) - float(before is not None)
+            self._count(sign, budget.bound)
+            self.level += sign * budget.bound / budget.worth
+        for sign, amount in ((-1.0, before), (1.0, after)):
+            if amount is not None:
+                self._spend(sign, amount)
+                self.level -= sign * amount[0] / budget.worth
 
-    def _add(self, sign: float, allowed: float, amount: SpentAmount) -> None:
-        """Count a decision; with -1 as sign no longer."""
-        spend, in_flight = amount
+    def _count(self, sign: float, allowed: float) -> None:
+        """Allow something for a decision; with -1 as sign no longer."""
         self.decisions += sign
         self.allowed += sign * allowed
+
+    def _spend(self, sign: float, amount: SpentAmount) -> None:
+        """Count an amount; with -1 as sign no longer."""
+        spend, in_flight = amount
         if not in_flight:
             self.spent += sign * spend
             return
@@ -256,7 +261,8 @@ class Account:
     def _forget(self, number: int) -> None:
         _, allowed, amount = self.entries.pop(number)
         self.extra.pop(number, None)
-        self._add(-1.0, allowed, amount)
+        self._count(-1.0, allowed)
+        self._spend(-1.0, amount)
 
     def save_state(self) -> dict[str, FloatArray]:
         """Return everything as arrays."""

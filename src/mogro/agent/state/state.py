@@ -220,15 +220,17 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        amounts = self._amounts(block, i) if self.accounts else []
         block.state[i] = LEARNED
-        block.values[i] = [event.values[name] for name in objective_set.names]
+        block.values[i] = received = list(map(event.values.__getitem__, objective_set.names))
+        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
+        if self.accounts and block.flags.item(i) & COUNTED:
+            spending = self.config.spending
+            guesses, spends = spending.expected(block.estimates[i]), spending.spent(received)
+            for account, guess, spent in zip(self.accounts, guesses, spends, strict=True):
+                account.change(number, (guess, True), (spent, False))
         y: FloatArray = block.values[i]
-        if amounts:
-            self._recount(block, i, amounts)
         if not objective_set.plain:
             y = objective_set.to_learner_units(y)
-        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(y)
         self._complete(row)
