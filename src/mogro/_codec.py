@@ -165,7 +165,7 @@ def _array_bytes(array: NDArray[Any]) -> bytes:
 def _read_array(
     data: bytes, start: int, code: str, shape: Sequence[int]
 ) -> tuple[NDArray[Any], int]:
-    """Return the array that :func:`_array_bytes` was given, not to be written to, and where it ends."""
+    """Return the read-only array that :func:`_array_bytes` was given, and where it ends."""
     dtype, items = _numeric_dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
     is_packed = dtype.char == "?"
     end = start + ((items + 7) // 8 if is_packed else items * dtype.itemsize)

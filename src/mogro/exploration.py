@@ -83,16 +83,16 @@ class ExplorationContext:
         LAPACK returns.
         """
         if self.threshold is None:
-            return variances(self._listed, self.W[:, None])[..., 0]
-        arms = self._listed / _resolvable_units(self._listed, self.threshold)
+            return variances(self._unrepeated_arms, self.W[:, None])[..., 0]
+        arms = self._unrepeated_arms / _resolvable_units(self._unrepeated_arms, self.threshold)
         return np.asarray(np.square(arms @ self.weakest).sum(axis=-1))
 
     @cached_property
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        units = _resolvable_units(self._listed, self.threshold)
-        basis = span(self._listed / units, self.threshold)
+        units = _resolvable_units(self._unrepeated_arms, self.threshold)
+        basis = span(self._unrepeated_arms / units, self.threshold)
         values, vectors = np.linalg.eigh(basis.mT @ covariance(self.W * units) @ basis)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
@@ -103,7 +103,7 @@ class ExplorationContext:
         return np.asarray(basis @ (vectors * (values >= largest * (1 - slack))[:, None, :]))
 
     @property
-    def _listed(self) -> FloatArray:
+    def _unrepeated_arms(self) -> FloatArray:
         """The arms, once if learners share the very same ones."""
         return self.arms[:1] if self.arms.strides[0] == 0 else self.arms
 
@@ -232,9 +232,9 @@ class BasisRoundRobin:
 
     def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner: the one whose turn it is."""
-        arms, known = context.arms.shape[-2], self.features.shape[-2]
-        if arms != known:
-            raise ValueError(f"features: expected the {known} arms of BasisRoundRobin, got {arms}")
+        arms, count = context.arms.shape[-2], self.features.shape[-2]
+        if arms != count:
+            raise ValueError(f"features: expected the {count} arms of BasisRoundRobin, got {arms}")
         if self._lengths.size == 1:  # one basis for all learners, whatever the batch
             turn = context.step % self._lengths.item()
             return np.full(len(context.learners), self.basis.reshape(-1)[turn])
@@ -290,24 +290,25 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known, (count, dim) = beliefs.expected, arms.shape[-2:]
-    looked_at = arms_to_test(count, dim, known, step) if threshold is None else slice(0, None)
-    if looked_at is None:
+    posterior, (count, dim) = beliefs.expected, arms.shape[-2:]
+    test_slice = arms_to_test(count, dim, posterior, step) if threshold is None else slice(0, None)
+    if test_slice is None:
         return None
-    some, first = arms[..., looked_at, :], looked_at.start
-    if cache is not None and cache.knows(some, first, known.version, threshold):
+    tested, first = arms[..., test_slice, :], test_slice.start
+    if cache is not None and cache.knows(tested, first, posterior.version, threshold):
         return None
-    some, offers, W = np.ascontiguousarray(some), arms[..., None, :, :], known.W
-    check_finite(some, some)
+    tested, offers, W = np.ascontiguousarray(tested), arms[..., None, :, :], posterior.W
+    check_finite(tested, tested)
     if threshold is None:
-        needs, limit = variances(some, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
+        needs, limit = variances(tested, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
     else:
         W, units = _in_units_of_the_arms(W, offers), _resolvable_units(offers, threshold)
         S, limit = covariance(W * units), _ONE_AND_ROUNDING / threshold
         needs = largest_variance(offers / units, S, threshold)[..., None, :]
     if not largest(needs) > limit:
         if cache is not None:
-            cache.note(some, first, threshold is not None and _all_known(known.W, arms, threshold))
+            everything = threshold is not None and _all_known(posterior.W, arms, threshold)
+            cache.note(tested, first, everything)
         return None
     check_finite(arms, arms)
     batch = beliefs.batch
@@ -316,7 +317,7 @@ def needed_exploration(
     if threshold is None:
         W = _in_units_of_the_arms(W, offers)
         if W.shape[-3] > 1:  # needs in one unit, also where an objective was never observed
-            needs = np.broadcast_to(variances(some, W).max(axis=-2), W.shape[:-2])
+            needs = np.broadcast_to(variances(tested, W).max(axis=-2), W.shape[:-2])
     neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE_AND_ROUNDING).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))
@@ -330,9 +331,9 @@ def _all_known(W: FloatArray, arms: FloatArray, threshold: float) -> bool:
     return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE_AND_ROUNDING).all())
 
 
-def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
+def arms_to_test(arms: int, dim: int, posterior: FrozenPosterior, step: int) -> slice | None:
     """Return which arms a round looks at, without a threshold; None in rounds that do not look."""
-    if smallest(known.n) < _SEEN_PER_FEATURE * dim:
+    if smallest(posterior.n) < _SEEN_PER_FEATURE * dim:
         return arms_in_turn(arms, step, _ARMS_A_ROUND)
     return None if step % _TEST_EVERY else arms_in_turn(arms, step // _TEST_EVERY, _ARMS_A_ROUND)
 
