@@ -94,6 +94,7 @@ class News:
         n = len(arms)
         names = np.array([f"story {k}" for k in range(len(self.stories))])
         columns = {
+            "id": [f"visit {row}" for row in range(n)],
             "time": pa.nulls(n, pa.float64()),
             "arm": names[offers[np.arange(n), arms]],
             "propensity": logged,
@@ -105,7 +106,8 @@ class News:
             "offered_features": _lists(self.stories[offers]),
             "offered_estimates": _lists(estimates),
         }
-        columns |= {f"reward_{name}": rewards[:, m] for m, name in enumerate(NAMES)}
+        for m, name in enumerate(NAMES):
+            columns |= {f"reward_{name}": rewards[:, m], f"status_{name}": ["learned"] * n}
         about = {"version": 2, "objectives": [to_plain(Objective(name)) for name in NAMES]}
         return pa.table(columns).replace_schema_metadata({b"mogro": json.dumps(about).encode()})
 

@@ -215,6 +215,19 @@ def test_features_that_are_not_finite_are_refused(
             choose(policy, arms, beliefs, step=0, rng=rng, explore=None, selection=selection)
 
 
+@pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_features_whose_squares_are_too_large_are_refused(
+    selection: Selection, batch: tuple[int, ...]
+) -> None:
+    """And nothing else is said: no warning goes before."""
+    arms, rng = np.array([[1.0, 0.0], [0.0, 1e200]]), np.random.default_rng(0)
+    beliefs = known(np.ones((2, 2)), batch)
+    for policy in (mogro.MOGRO(2, 2, threshold=1e-30), mogro.UCB(2, 2, noise=1.0, delta=0.1)):
+        with pytest.raises(ValueError, match="features"):
+            choose(policy, arms, beliefs, step=0, rng=rng, explore=None, selection=selection)
+
+
 class Own:
     """A scalarisation of one's own, with weights that may be no numbers."""
 

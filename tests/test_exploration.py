@@ -614,6 +614,21 @@ def test_what_is_known_up_to_one_threshold_is_not_up_to_another() -> None:
             assert (found is not None) == explores
 
 
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_that_everything_is_known_holds_for_no_features_beyond_the_resolution(
+    batch: tuple[int, ...],
+) -> None:
+    """What is known up to a threshold is not known up to the one that larger features count as."""
+    posterior, cache = Posterior(2, 1, batch=batch), ExplorationCache()
+    posterior.learn(np.ones((*batch, 1, 1)) * np.eye(2), np.ones((*batch, 2, 1)))
+    beliefs = posterior.beliefs()
+    for scale, explores in ((1.0, False), (1e6, True), (1e3, False), (-1e6, True), (1.0, False)):
+        arms = scale * np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        for each in (cache, None):
+            context = needed_exploration(arms, beliefs, 1.0, step=0, cache=each)
+            assert (context is not None) == explores
+
+
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize("dim", [2, 4, 7])
 def test_with_a_threshold_features_that_no_arm_has_need_no_exploration(

@@ -1,5 +1,6 @@
 """What `import mogro` gives, and what it does not load."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -74,3 +75,35 @@ print(*{name.partition(".")[0] for name in sys.modules})
     heavy = {"click", "distributed", "hypothesis", "matplotlib", "moocore", "rich", "scipy"}
     heavy |= {"http", "msgspec", "prometheus_client", "starlette", "uvicorn"}
     assert not heavy & set(answer.stdout.split())
+
+
+def identifiers(tree: ast.AST) -> set[str]:
+    """Return the names of modules, classes, functions, arguments, attributes and variables."""
+    nodes = list(ast.walk(tree))
+    fields = ("name", "arg", "attr", "id", "module")
+    names = [getattr(node, field, None) for node in nodes for field in fields]
+    return {part for name in names if isinstance(name, str) for part in name.split(".")}
+
+
+def documented(docstring: str) -> set[str]:
+    """Return what a docstring lists as parameters and attributes."""
+    titles = r"(?:^|\n)(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)"
+    lists = re.findall(titles, docstring, flags=re.DOTALL)
+    lines = re.findall(r"^[a-z]\w*(?:, \w+)*$", "\n".join(lists), flags=re.MULTILINE)
+    return {name for line in lines for name in line.split(", ")}
+
+
+def test_docstrings_name_what_is_there() -> None:
+    """What is listed or referred to has that name in the code; settings of Agent are elsewhere."""
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in (ROOT / "src").rglob("*.py")}
+    everything = set().union(*map(identifiers, trees.values())) | {p.stem for p in trees}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                continue
+            docstring = ast.get_docstring(node) or ""
+            roles = re.findall(r":\w+:`~?([\w.]+)`", docstring)
+            unknown = {role.split(".")[-1] for role in roles} - everything
+            if getattr(node, "name", None) != "Agent":
+                unknown |= documented(docstring) - identifiers(node)
+            assert not unknown, f"{path.name}: {getattr(node, 'name', 'module')}"

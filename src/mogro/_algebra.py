@@ -64,9 +64,9 @@ def rank_one_update(
         return _rank_one_update(solution[0], z[0])
     d = solution.shape[-1]
     product = np.matvec(solution, z[..., :d])
-    part, errors = product[..., :d], product[..., d:] - z[..., d:]  # W x, theta x - y
-    gain = np.vecmat(part, solution[..., :d, :])  # S x
-    growth = 1 + dot(part, part)
+    whitened, errors = product[..., :d], product[..., d:] - z[..., d:]  # W x, theta x - y
+    gain = np.vecmat(whitened, solution[..., :d, :])  # S x
+    growth = 1 + dot(whitened, whitened)
     root = np.sqrt(growth)
     gain /= (growth + root)[..., None]
     shares = errors / root[..., None]
@@ -82,10 +82,10 @@ def _rank_one_update(
     """Do the same for one learner: the same bits, by routines that are called faster."""
     d = solution.shape[1]
     product = solution.dot(z[:d])
-    part, errors = product[:d], product[d:]
+    whitened, errors = product[:d], product[d:]
     errors -= z[d:]
-    gain = part.dot(solution[:d])
-    turned = part[::-1]  # as in dot
+    gain = whitened.dot(solution[:d])
+    turned = whitened[::-1]  # as in dot
     growth = 1 + float(np.vecdot(turned, turned))
     root = math.sqrt(growth)
     gain /= growth + root

@@ -143,7 +143,7 @@ def _encode_parts(plain: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _decode_parts(data: bytes, start: int) -> tuple[dict[str, Any], Arrays, int]:
-    """Return what :func:`_lines` was given, from a place in bytes on, and where it ends."""
+    """Return what :func:`_encode_parts` was given, from a place in bytes on, and where it ends."""
     end = data.index(b"\n", start)
     plain, _ = _decode_json(data[start:end].decode())
     arrays: Arrays = {}
@@ -165,7 +165,7 @@ def _array_bytes(array: NDArray[Any]) -> bytes:
 def _read_array(
     data: bytes, start: int, code: str, shape: Sequence[int]
 ) -> tuple[NDArray[Any], int]:
-    """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
+    """Return the read-only array that :func:`_array_bytes` was given, and where it ends."""
     dtype, items = _numeric_dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
     is_packed = dtype.char == "?"
     end = start + ((items + 7) // 8 if is_packed else items * dtype.itemsize)

@@ -43,23 +43,23 @@ def screened_arms(
     counted, W = np.zeros(arms.shape[-2]), beliefs.expected.W[..., 0, :, :]
     counted[optimism.arms(len(counted))] = 1
     width = np.vecdot(optimism.bonus(beliefs.noise), weights)[..., None]
-    highest = deviation_bounds(arms * counted[:, None], W, width)
-    wide = slack + 16 * rounding(arms.shape[-1]) * float(highest.max())
+    upper_bounds = deviation_bounds(arms * counted[:, None], W, width)
+    wide_slack = slack + 16 * rounding(arms.shape[-1]) * float(upper_bounds.max())
     if width.min() < 0:
-        wide = math.inf  # by weights below zero: these are no bounds
-    highest += scores
+        wide_slack = math.inf  # by weights below zero: these are no bounds
+    upper_bounds += scores
     tops = scores_of(scores, scores.argmax(axis=-1))
     # Few arms may be anybody's best: only these need their errors.
-    near = np.flatnonzero(~(highest < (tops - wide)[:, None]).all(axis=0))
-    plain, errors = scores.take(near, axis=1), shared_deviations(arms[..., near, :], W)
-    best, raised, seconds = leaders(plain + width.reshape(-1, 1) * counted[near] * errors)
-    theirs = scores_of(plain, best)
-    behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
-    margins = np.minimum(raised - seconds - wide, np.abs(behind) - slack)
+    candidates = np.flatnonzero(~(upper_bounds < (tops - wide_slack)[:, None]).all(axis=0))
+    plain, errors = scores.take(candidates, axis=1), shared_deviations(arms[..., candidates, :], W)
+    best, raised, seconds = leaders(plain + width.reshape(-1, 1) * counted[candidates] * errors)
+    taken = scores_of(plain, best)
+    behind = tops - taken - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(taken))
+    margins = np.minimum(raised - seconds - wide_slack, np.abs(behind) - slack)
     if not counted.all():  # copies that do not count may come before those that do
-        alike = np.abs(scores - theirs[:, None]) <= slack
+        alike = np.abs(scores - taken[:, None]) <= slack
         margins[np.count_nonzero(alike, axis=1) > 1] = 0
-    return near[best], behind > 0, np.flatnonzero(~(margins > 0))
+    return candidates[best], behind > 0, np.flatnonzero(~(margins > 0))
 
 
 def _transposed(arms: FloatArray) -> FloatArray:

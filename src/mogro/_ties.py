@@ -38,11 +38,11 @@ def best(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) 
     near = tops - unit * (np.abs(tops) + terms.reshape(-1))
     tied = np.flatnonzero(seconds >= near)
     if tied.size:
-        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
+        arms_by_learner = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
         for learner in tied:
             close = np.flatnonzero(listed[learner] >= near[learner])
-            theirs = everywhere[np.unravel_index(learner, batch)]
-            chosen[learner] = draw(theirs, close, part_of(rng, np.array(learner)))
+            offered = arms_by_learner[np.unravel_index(learner, batch)]
+            chosen[learner] = draw(offered, close, part_of(rng, np.array(learner)))
     return chosen.reshape(batch)
 
 
@@ -69,8 +69,8 @@ def differ_from_best(scores: FloatArray, chosen: IntArray) -> BoolArray:
     if scores.ndim == 1:
         top, taken = scores.item(scores.argmax()), scores.item(chosen)
         return np.asarray(taken < top - EQUAL_SCORES * max(abs(top), abs(taken)))
-    tops, theirs = scores.max(axis=-1), scores_of(scores, chosen)
-    return np.asarray(theirs < tops - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs)))
+    tops, values = scores.max(axis=-1), scores_of(scores, chosen)
+    return np.asarray(values < tops - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(values)))
 
 
 def leaders(scores: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -98,8 +98,8 @@ def _features_of(arms: FloatArray, chosen: IntArray) -> FloatArray:
     """Return the features (..., d) of chosen arms (...)."""
     if arms.ndim == 2:
         return np.asarray(arms[chosen])
-    everywhere = np.broadcast_to(arms, (*chosen.shape, *arms.shape[-2:]))
-    return np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
+    arms_by_learner = np.broadcast_to(arms, (*chosen.shape, *arms.shape[-2:]))
+    return np.take_along_axis(arms_by_learner, chosen[..., None, None], axis=-2)[..., 0, :]
 
 
 def _refuse_scores(top: float) -> None:

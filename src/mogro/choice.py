@@ -118,8 +118,8 @@ class _Inputs(NamedTuple):
 
     def weights(self) -> FloatArray:
         """Draw the weights of a round, (..., M) up to broadcasting."""
-        known, scalarization = self.beliefs, cast("Scalarization", self.selection)
-        objectives, batch = known.theta.shape[-2], known.batch
+        beliefs, scalarization = self.beliefs, cast("Scalarization", self.selection)
+        objectives, batch = beliefs.theta.shape[-2], beliefs.batch
         return np.asarray(
             scalarization.weights(objectives, step=self.step, batch=batch, rng=self.rng)
         )
@@ -193,8 +193,8 @@ def _explore(policy: ChoiceRule, inputs: _Inputs, explore: ExplorationContext) -
     arm[learners] = arms_to_explore(policy.exploration, explore, rng=part_of(rng, learners))
     others = np.flatnonzero(~exploring)
     if others.size:
-        arms, known = take_arms(inputs.features, batch, others), inputs.beliefs.take(others)
-        part = inputs._replace(arms=arms, beliefs=known, rng=part_of(rng, others))
+        arms, beliefs = take_arms(inputs.features, batch, others), inputs.beliefs.take(others)
+        part = inputs._replace(arms=arms, beliefs=beliefs, rng=part_of(rng, others))
         arm[others], _, exploring[others], _ = _exploit(policy, part)
     return Choice(arm.reshape(batch), None, exploring.reshape(batch), inputs.all_false)
 
@@ -209,8 +209,9 @@ def _exploit(policy: ChoiceRule, inputs: _Inputs) -> Choice:
     if prices is not None:
         values = add_prices(values, beliefs.theta, inputs.features, prices.weights)
     if is_front(selection):
-        arm, no = draw_member(selection, _possible(values, 1.0)[0], rng=rng), inputs.all_false
-        return Choice(arm, None, no | bool(optimism), no)
+        all_false = inputs.all_false
+        arm = draw_member(selection, _possible(values, 1.0)[0], rng=rng)
+        return Choice(arm, None, all_false | bool(optimism), all_false)
     return _by_scores(inputs, values, optimism)
 
 
@@ -230,8 +231,8 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
         tied = arms.best(direction)
         first = int(tied[0]) if len(tied) == 1 else draw(arms.features, tied, rng)
         return Choice(np.asarray(first), drawn, _FALSE, _FALSE)
-    arm, another = best_arms(inputs.features, beliefs, bonus, direction, rng, optimism)
-    return Choice(arm, drawn, another, inputs.all_false)
+    arm, changed = best_arms(inputs.features, beliefs, bonus, direction, rng, optimism)
+    return Choice(arm, drawn, changed, inputs.all_false)
 
 
 def best_arms(
@@ -250,10 +251,10 @@ def best_arms(
     by the sizes of both, (..., M). Learners that share arms are screened together, unless alone.
     """
     if direction.ndim > 1 and not alone and is_shared(arms) and beliefs.expected.W.shape[-3] == 1:
-        arm, another, doubtful = screened_arms(arms, beliefs, weights, direction, optimism)
+        arm, changed, doubtful = screened_arms(arms, beliefs, weights, direction, optimism)
         batch = beliefs.batch
         if doubtful.size:
-            arm[doubtful], another[doubtful] = best_arms(
+            arm[doubtful], changed[doubtful] = best_arms(
                 take_arms(arms, batch, doubtful),
                 beliefs.take(doubtful),
                 take(np.broadcast_to(weights, (*batch, weights.shape[-1])), batch, doubtful),
@@ -262,22 +263,22 @@ def best_arms(
                 optimism,
                 alone=True,
             )
-        return arm.reshape(batch), another.reshape(batch)
+        return arm.reshape(batch), changed.reshape(batch)
     scores = matvec(arms, direction)
-    if not math.isfinite(scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)):
+    if not math.isfinite(np.vdot(scores, scores)):
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
-        no = _FALSE if scores.ndim == 1 else np.zeros(scores.shape[:-1], dtype=np.bool_)
-        return best(scores, arms, direction, rng), no
-    some, total = optimism.arms(arms.shape[-2]), scores.copy()
-    variance, noise = variances(arms[..., some, :], beliefs.expected.W), beliefs.noise
+        unchanged = _FALSE if scores.ndim == 1 else np.zeros(scores.shape[:-1], dtype=np.bool_)
+        return best(scores, arms, direction, rng), unchanged
+    optimistic, total = optimism.arms(arms.shape[-2]), scores.copy()
+    variance, noise = variances(arms[..., optimistic, :], beliefs.expected.W), beliefs.noise
     if variance.shape[-1] == 1:  # one S: a root for each arm
         width = np.vecdot(optimism.bonus(noise), weights)
-        total[..., some] += width[..., None] * np.sqrt(variance[..., 0])
+        total[..., optimistic] += width[..., None] * np.sqrt(variance[..., 0])
     else:
         bonus = optimism.bonus(variance * noise[..., None, :])
-        total[..., some] += np.vecdot(bonus, weights[..., None, :])
+        total[..., optimistic] += np.vecdot(bonus, weights[..., None, :])
     arm = first_copies(arms, best(total, arms, direction, rng))
     return arm, differ_from_best(scores, arm)
 

@@ -12,6 +12,7 @@ also lets a learner go on when no arm on offer has an unknown part. A threshold 
 largest square of a feature counts as that much for the feature: a flat prior alone weighs 1e-9.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -82,16 +83,16 @@ class ExplorationContext:
         LAPACK returns.
         """
         if self.threshold is None:
-            return variances(self._listed, self.W[:, None])[..., 0]
-        arms = self._listed / _resolvable_units(self._listed, self.threshold)
+            return variances(self._unrepeated_arms, self.W[:, None])[..., 0]
+        arms = self._unrepeated_arms / _resolvable_units(self._unrepeated_arms, self.threshold)
         return np.asarray(np.square(arms @ self.weakest).sum(axis=-1))
 
     @cached_property
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        units = _resolvable_units(self._listed, self.threshold)
-        basis = span(self._listed / units, self.threshold)
+        units = _resolvable_units(self._unrepeated_arms, self.threshold)
+        basis = span(self._unrepeated_arms / units, self.threshold)
         values, vectors = np.linalg.eigh(basis.mT @ covariance(self.W * units) @ basis)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
@@ -102,7 +103,7 @@ class ExplorationContext:
         return np.asarray(basis @ (vectors * (values >= largest * (1 - slack))[:, None, :]))
 
     @property
-    def _listed(self) -> FloatArray:
+    def _unrepeated_arms(self) -> FloatArray:
         """The arms, once if learners share the very same ones."""
         return self.arms[:1] if self.arms.strides[0] == 0 else self.arms
 
@@ -231,9 +232,9 @@ class BasisRoundRobin:
 
     def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner: the one whose turn it is."""
-        arms, known = context.arms.shape[-2], self.features.shape[-2]
-        if arms != known:
-            raise ValueError(f"features: expected the {known} arms of BasisRoundRobin, got {arms}")
+        arms, count = context.arms.shape[-2], self.features.shape[-2]
+        if arms != count:
+            raise ValueError(f"features: expected the {count} arms of BasisRoundRobin, got {arms}")
         if self._lengths.size == 1:  # one basis for all learners, whatever the batch
             turn = context.step % self._lengths.item()
             return np.full(len(context.learners), self.basis.reshape(-1)[turn])
@@ -266,13 +267,13 @@ class ExplorationCache:
         """Tell whether nothing about these arms, of which the first has this index, is unknown."""
         if self._valid != (version, threshold):
             self._valid, self._everything, self._known = (version, threshold), False, {}
-        if self._everything:
+        if self._everything and threshold is not None and _is_resolved(arms, threshold):
             return True
         return self._known.get(first) == (arms.shape, arms.dtype, arms.tobytes())
 
     def note(self, arms: FloatArray, first: int, everything: bool) -> None:
         """Note that these arms are known, or everything is."""
-        self._everything = everything
+        self._everything |= everything
         if len(self._known) < _MAX_NOTED:
             self._known[first] = arms.shape, arms.dtype, arms.tobytes()
 
@@ -289,24 +290,25 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known, (count, dim) = beliefs.expected, arms.shape[-2:]
-    looked_at = arms_to_test(count, dim, known, step) if threshold is None else slice(0, None)
-    if looked_at is None:
+    posterior, (count, dim) = beliefs.expected, arms.shape[-2:]
+    test_slice = arms_to_test(count, dim, posterior, step) if threshold is None else slice(0, None)
+    if test_slice is None:
         return None
-    some, first = arms[..., looked_at, :], looked_at.start
-    if cache is not None and cache.knows(some, first, known.version, threshold):
+    tested, first = arms[..., test_slice, :], test_slice.start
+    if cache is not None and cache.knows(tested, first, posterior.version, threshold):
         return None
-    some, offers, W = np.ascontiguousarray(some), arms[..., None, :, :], known.W
-    check_finite(some, some)
+    tested, offers, W = np.ascontiguousarray(tested), arms[..., None, :, :], posterior.W
+    check_finite(tested, tested)
     if threshold is None:
-        needs, limit = variances(some, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
+        needs, limit = variances(tested, W), UNKNOWN_VARIANCE * _ONE_AND_ROUNDING
     else:
         W, units = _in_units_of_the_arms(W, offers), _resolvable_units(offers, threshold)
         S, limit = covariance(W * units), _ONE_AND_ROUNDING / threshold
         needs = largest_variance(offers / units, S, threshold)[..., None, :]
     if not largest(needs) > limit:
         if cache is not None:
-            cache.note(some, first, threshold is not None and _all_known(known.W, arms, threshold))
+            everything = threshold is not None and _all_known(posterior.W, arms, threshold)
+            cache.note(tested, first, everything)
         return None
     check_finite(arms, arms)
     batch = beliefs.batch
@@ -315,7 +317,7 @@ def needed_exploration(
     if threshold is None:
         W = _in_units_of_the_arms(W, offers)
         if W.shape[-3] > 1:  # needs in one unit, also where an objective was never observed
-            needs = np.broadcast_to(variances(some, W).max(axis=-2), W.shape[:-2])
+            needs = np.broadcast_to(variances(tested, W).max(axis=-2), W.shape[:-2])
     neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE_AND_ROUNDING).argmax(axis=-1)
     at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), count, dim))
@@ -324,14 +326,14 @@ def needed_exploration(
 
 def _all_known(W: FloatArray, arms: FloatArray, threshold: float) -> bool:
     """Tell whether every direction is known up to a threshold, and not by a flat prior."""
-    if (_resolvable_units(arms, threshold) > 1).any():
+    if not _is_resolved(arms, threshold):
         return False
     return bool((threshold * np.linalg.eigvalsh(covariance(W))[..., -1] <= _ONE_AND_ROUNDING).all())
 
 
-def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
+def arms_to_test(arms: int, dim: int, posterior: FrozenPosterior, step: int) -> slice | None:
     """Return which arms a round looks at, without a threshold; None in rounds that do not look."""
-    if smallest(known.n) < _SEEN_PER_FEATURE * dim:
+    if smallest(posterior.n) < _SEEN_PER_FEATURE * dim:
         return arms_in_turn(arms, step, _ARMS_A_ROUND)
     return None if step % _TEST_EVERY else arms_in_turn(arms, step // _TEST_EVERY, _ARMS_A_ROUND)
 
@@ -352,6 +354,14 @@ def _resolvable_units(arms: FloatArray, threshold: float) -> FloatArray:
     """Return the units (..., 1, d) of features in which a threshold can be resolved: mostly 1."""
     squares = np.square(np.abs(arms).max(axis=-2, keepdims=True), dtype=np.float64)
     return np.asarray(np.sqrt(np.maximum(_RESOLUTION * squares / threshold, 1.0)))
+
+
+def _is_resolved(arms: FloatArray, threshold: float) -> bool:
+    """Tell whether a threshold can be resolved in every feature of arms as it is, in units of 1."""
+    limit = math.sqrt(threshold / _RESOLUTION)
+    if float(np.vdot(arms, arms)) <= limit * limit:  # mostly, and less than a look at each
+        return True
+    return float(np.abs(arms).max()) <= limit
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, threshold: float = 0.0) -> FloatArray:

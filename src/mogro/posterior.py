@@ -39,7 +39,7 @@ _BLOCK = 32  # observations that are added to the sums together
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _RENEW_AT = (1.5, 3, 6, 12, 24)  # updates a feature, besides
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
-_FREE = 0.999  # observations left free: one, but for rounding
+_MIN_FREEDOM = 0.999  # degrees of freedom: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
 _RENEWED = ("_solution", "_squares", "_precision")
@@ -141,7 +141,7 @@ class Posterior:
         return self._solution[..., 0, self.dim :, :]
 
     @property
-    def free(self) -> FloatArray:
+    def degrees_of_freedom(self) -> FloatArray:
         """Observations that the parameters leave free, n - tr(S V), (*batch, G)."""
         return np.asarray(self.n + (self._effects_of_prior()[0][..., 0] - self.dim))
 
@@ -161,18 +161,19 @@ class Posterior:
         """
         n, d = self.n[..., None], self.dim
         if self._groups is not None:
-            free, squares = n - np.count_nonzero(self._groups < 0), diagonals(self.sums())[..., :d]
+            freedom = n - np.count_nonzero(self._groups < 0)
+            squares = diagonals(self.sums())[..., :d]
             sizes = squares / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
-            errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * free)
+            errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * freedom)
         else:
             unused, penalty = self._effects_of_prior()
-            free, errors = n + (unused - d), np.maximum(self._squares - penalty, 0)
-        if smallest(free) > _FREE:
-            return self._by_objective(errors / free)
-        usual = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
-        noise = np.where(free > _FREE, errors / np.maximum(free, _FREE), usual)
-        return self._by_objective(noise)
+            freedom, errors = n + (unused - d), np.maximum(self._squares - penalty, 0)
+        if smallest(freedom) > _MIN_FREEDOM:
+            return self._by_objective(errors / freedom)
+        mean_squares = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+        noise = errors / np.maximum(freedom, _MIN_FREEDOM)
+        return self._by_objective(np.where(freedom > _MIN_FREEDOM, noise, mean_squares))
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know now."""
@@ -221,7 +222,7 @@ class Posterior:
         if weights is not None:
             z *= np.sqrt(weight)[..., None]
         self.n, self._recent = self.n + weight, (*self._recent, z)
-        if not self._complete:
+        if not self._all_observed:
             self._set_new_precisions(z[..., : self.dim])
         if len(self._recent) == self._block:
             self._sums, self._recent = self.sums(), ()
@@ -375,7 +376,7 @@ class Posterior:
                 made = np.where(_expand(where, before), made, before)
             setattr(self, name, made)
         self.version += 1
-        self._complete = bool((self._precision > OBSERVED_PRECISION).all())
+        self._all_observed = bool((self._precision > OBSERVED_PRECISION).all())
 
     def _renew_unfit(self) -> None:
         """Renew where the prior in force has faded beside the sums: no digits are to be lost."""
@@ -418,7 +419,7 @@ class Posterior:
             self._precision = np.where(new, wanted, self._precision)
             self._solution = self._solution.copy()  # W has nothing else in their rows and columns
             diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
-            self._complete = bool((self._precision > OBSERVED_PRECISION).all())
+            self._all_observed = bool((self._precision > OBSERVED_PRECISION).all())
 
     # Copies and files
 
@@ -447,7 +448,7 @@ class Posterior:
             setattr(other, name, array.astype(np.float64))
         recent = np.moveaxis(arrays["recent"].astype(np.float64), -2, 0)
         check_shape(recent, "recent", (len(recent), *other._sums.shape[:-1]))
-        other._recent, other._complete = tuple(recent), False
+        other._recent, other._all_observed = tuple(recent), False
         other._updates, other.version = int(arrays["updates"]), self.version + 1
         self.__dict__ = other.__dict__
 

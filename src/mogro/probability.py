@@ -204,17 +204,16 @@ def _by_drawn_weights(
     weights = floats(weights, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
     magnitudes, counts = np.abs(values[_undominated(values)]).max(axis=0), np.zeros(arms)
-    for block in np.split(
-        weights, range(step := max(1, _BLOCK_SCORES // values.size), draws, step)
-    ):
+    size = max(1, _BLOCK_SCORES // values.size)
+    for block in np.split(weights, range(size, draws, size)):
         if is_nonlinear(selection):
             table = selection.score(np.broadcast_to(values, (len(block), *values.shape)), block)
         else:
             table = block @ values.T
         table = floats(table, "scores", shape=(len(block), arms))
         top = table.max(axis=1, keepdims=True)
-        size = np.abs(top) if is_nonlinear(selection) else (np.abs(block) @ magnitudes)[:, None]
-        tied = table >= top - SLACK * size
+        scale = np.abs(top) if is_nonlinear(selection) else (np.abs(block) @ magnitudes)[:, None]
+        tied = table >= top - SLACK * scale
         counts += (1 / np.count_nonzero(tied, axis=1)) @ tied
     return counted_probabilities(counts, draws, chosen)
 

@@ -147,13 +147,13 @@ def values_in_round(
     Optimistic rounds count what is in flight as if it had been observed.
     """
     if optimism is not None:
-        values, some = beliefs.estimates(arms), optimism.arms(arms.shape[-2])
-        variance = variances(arms[..., some, :], beliefs.expected.W)
+        values, optimistic = beliefs.estimates(arms), optimism.arms(arms.shape[-2])
+        variance = variances(arms[..., optimistic, :], beliefs.expected.W)
         bonus = optimism.bonus(variance * beliefs.noise[..., None, :])
         if prices is not None:
             added = prices.optimism(beliefs)[..., None, :]
             bonus = bonus + np.vecdot(bonus, added)[..., None]
-        values[..., some, :] += bonus
+        values[..., optimistic, :] += bonus
     else:
         values = as_floats(policy.values(arms, beliefs, rng=rng), "values")
     wanted = (arms.shape[-2], beliefs.theta.shape[-2])

@@ -188,7 +188,7 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     variances = np.maximum(beliefs.variances(features), 0)
     errors = np.sqrt(variances * beliefs.noise) * np.abs(objective_set.scale)
     values = objective_set.to_user_units(beliefs.estimates(features))
-    z = student_quantile(LEVEL, np.maximum(learner.observed.free, 1))
+    z = student_quantile(LEVEL, np.maximum(learner.observed.degrees_of_freedom, 1))
     student_intervals = np.stack([values - z * errors, values + z * errors], axis=-1)
     rate_intervals = rate_interval(
         values, 1 / np.maximum(variances, _LEAST_VARIANCE), student_quantile(LEVEL, np.inf)

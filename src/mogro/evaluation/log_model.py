@@ -62,7 +62,7 @@ class LogModel:
             posterior.learn_prior(posterior.evidence())
         beliefs, mean = posterior.beliefs(), self._feature_sums / self._row_count
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
-        z = student_quantile(LEVEL, np.maximum(posterior.free, 1))
+        z = student_quantile(LEVEL, np.maximum(posterior.degrees_of_freedom, 1))
         half_widths = z * np.sqrt(variances * beliefs.noise)
         bounds = np.stack([values - half_widths, values + half_widths], axis=-1)
         bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), bounds)

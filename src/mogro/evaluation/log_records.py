@@ -23,7 +23,7 @@ class LogRecords:
         Their numbers in the log, (n,).
     objective_set
         All objectives of the log.
-    judged
+    objective_indices
         Numbers of those that are to be judged, J of them.
     """
 

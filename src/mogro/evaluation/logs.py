@@ -31,7 +31,7 @@ class AgentLog:
         The rows, as a dataset of Arrow.
     objective_set
         All objectives of the log.
-    judged
+    objective_indices
         Numbers of those that are to be judged.
     rates
         Which of these are rates, once all records are read.

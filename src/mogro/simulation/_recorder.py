@@ -148,9 +148,9 @@ class Recorder:
             rows = []
             for table in means[:, 0]:
                 judge = _cached_gaps if table.nbytes <= _MAX_CACHED else _gaps
-                everywhere = np.broadcast_to(table, (len(table), *table.shape))
+                means_by_arm = np.broadcast_to(table, (len(table), *table.shape))
                 regrets = judge(table.tobytes(), table.shape[-1])
-                measured = self._measures.of_rounds(everywhere, table)
+                measured = self._measures.of_rounds(means_by_arm, table)
                 rows.append(np.stack([*regrets, *measured], axis=-1))
             self._judged, self._table = means, np.concatenate(rows)
         return self._table

@@ -130,8 +130,8 @@ def _play(
         arm = policy.select(features, rng=rng)
         _check_arm(arm, features.shape[-2], batch)
         pulls[number] = chosen = np.array(arm)
-        everywhere = np.broadcast_to(features, (*batch, *features.shape[-2:]))
-        x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
+        offered = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+        x = np.take_along_axis(offered, chosen[..., None, None], axis=-2)[..., 0, :]
         reward = np.matvec(theta, x) + shocks[number]
         for array in (chosen, x, reward):
             array.flags.writeable = False

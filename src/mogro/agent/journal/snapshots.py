@@ -39,7 +39,7 @@ class SnapshotWriter:
     ----------
     journal
         Where to.
-    every
+    interval
         Events between snapshots.
     """
 
