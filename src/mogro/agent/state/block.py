@@ -7,20 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
-from mogro.agent.objective import PENDING
 
 # Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
 # somebody else; it was given a time; served by the baseline; taken over from another agent; it
 # counts for the budgets.
 EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT, IMPORTED = 1, 2, 4, 8, 16, 32, 64
 COUNTED = 128
+FREE = 255  # state of rows in which no decision lives
 
 
 class Block(NamedTuple):
-    """Some rows of the ledger; the last axes are features (p) or objectives (M).
-
-    Rows that are free have a number below 0.
-    """
+    """Some rows of the ledger; the last axes are features (p) or objectives (M)."""
 
     features: FloatArray  # of the arm, as the learner sees them
     weights: FloatArray  # NaN where none were drawn
@@ -30,7 +27,7 @@ class Block(NamedTuple):
     state: NDArray[np.uint8]
     time: FloatArray
     start: FloatArray  # when windows began; infinity before that
-    number: IntArray  # of the decision, in their order
+    number: IntArray  # of the decision, in their order; below 0 if the row is free
     position: IntArray  # of its event
     offer_position: IntArray  #  of the event that wrote down its arms; 0 if none did
     completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
@@ -56,7 +53,7 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         estimates=np.zeros((rows, objectives)),
         values=np.full((rows, objectives), math.nan),
         stamps=np.full((rows, stamped), -math.inf),
-        state=np.full((rows, objectives), PENDING, dtype=np.uint8),
+        state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.broadcast_to(0.0, rows),
         start=np.broadcast_to(0.0, rows),
         number=np.full(rows, -1, dtype=np.int64),

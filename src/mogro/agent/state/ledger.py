@@ -180,6 +180,7 @@ class Ledger:
         block.estimates[i] = event.estimates
         if event.weights is not None:
             block.weights[i] = event.weights
+        block.state[i] = PENDING
         block.number[i], block.position[i] = number, self.position
         block.flags[i] = (
             EXPLORED * event.exploring
@@ -238,7 +239,7 @@ class Ledger:
         )
 
     def holds(self, row: int) -> bool:
-        """Tell whether a decision lives in a row: a free one looks pending."""
+        """Tell whether a decision lives in a row."""
         return bool(self.ids[row])
 
     def writable(self, row: int) -> tuple[Block, int]:
@@ -339,8 +340,7 @@ class Ledger:
 
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
-        blocks = self.blocks
-        return self._where([(b.state == PENDING).any(axis=1) & (b.number >= 0) for b in blocks])
+        return self._where([(block.state == PENDING).any(axis=1) for block in self.blocks])
 
     def live(self) -> IntArray:
         """Return all rows in use, in the order of their decisions."""

@@ -453,7 +453,7 @@ class State:
         for row, states in closing.states.items():
             block, i = self.ledger.writable(row)
             before = block.state[i].tolist()
-            if PENDING not in before or not self.ledger.holds(row):
+            if PENDING not in before:
                 continue  # all of it had come before its last window closed; it may be dropped
             self.counters.count(before, states)
             amounts = self._amounts(block, i)
