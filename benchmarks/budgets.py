@@ -309,9 +309,9 @@ def _worst(agent: mogro.Agent, target: float) -> float:
     worst = -np.inf
     for _, event in agent.events():
         if isinstance(event, events.Decided) and not event.observed:
-            assert event.priced is not None
-            extra = (event.priced.extra or [0.0])[0]  # where the estimate is not relied on
-            spent[event.id] = max(0.0, float(-0.001 * event.estimates[1])) + extra
+            assert event.budget_record is not None
+            spent[event.id] = max(0.0, float(-0.001 * event.estimates[1]))
+            spent[event.id] += (event.budget_record.reserve or [0.0])[0]  # beyond the estimate
             left = event.evidence.allowed if event.evidence is not None else None
             if left is None or left.sum() > 1:
                 beyond = sum(spent.values()) / target - len(spent) - BURST

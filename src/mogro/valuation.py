@@ -78,16 +78,16 @@ def periodic_optimism(
     if policy.threshold is not None:
         return None
     objectives, n = policy.objectives, largest(beliefs.n)
-    known = objectives == 1 or isinstance(selection, FixedWeights)
-    often = known and isinstance(policy.prior, Learned)
-    period = math.isqrt(int(n)) // (8 if often else 3) or 1
+    weights_known = objectives == 1 or isinstance(selection, FixedWeights)
+    frequent = weights_known and isinstance(policy.prior, Learned)
+    period = math.isqrt(int(n)) // (8 if frequent else 3) or 1
     if step % period:
         return None
     turn, spread = step // period, math.sqrt(2 / (objectives + 1))
     if turn % 8:
-        return Optimism(2 * spread if often else 4 / (objectives + 1), turn)
-    grown = math.log(max(n, 1))
-    return Optimism((max(2.0, grown / 2) if often else 1.5 + grown / 3) * spread, turn // 8)
+        return Optimism(2 * spread if frequent else 4 / (objectives + 1), turn)
+    log_n = math.log(max(n, 1))
+    return Optimism((max(2.0, log_n / 2) if frequent else 1.5 + log_n / 3) * spread, turn // 8)
 
 
 class Prices(NamedTuple):

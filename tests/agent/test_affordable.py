@@ -156,13 +156,13 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
     rng, at_stake = np.random.default_rng(seed), list[tuple[float, ...]]()
     for _ in range(300):
         made = agent.decide(ARMS, weights={"quality": 1})
-        inputs, priced = made.inputs, made.event.priced
+        inputs, record = made.inputs, made.event.budget_record
         assert isinstance(inputs, DecisionInputs)
         terms = inputs.budget_terms
         assert terms is not None
-        assert priced is not None
-        if priced.at_stake is not None:
-            at_stake.append(priced.at_stake)
+        assert record is not None
+        if record.at_stake is not None:
+            at_stake.append(record.at_stake)
             weights, paid = np.array([1.0, 0.0]), np.zeros(2)
             spending = terms.spending
             for index, balance in enumerate(terms.balances):
@@ -181,7 +181,7 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
                     wanted = spends[np.argmax(free)] - spends[chosen]
                 else:
                     wanted = spends[chosen] - spends[np.argmax(cheap)]
-                assert math.isclose(priced.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
+                assert math.isclose(record.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
         quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
         agent.reward(made.id, {"quality": quality, "cost": cost})
     assert {bool(any(amounts)) for amounts in at_stake} == {True, False}

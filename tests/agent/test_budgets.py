@@ -14,7 +14,7 @@ from tests.agent.replaying import replayed
 from tests.properties import mostly_slow
 
 import mogro
-from mogro.agent.events import Event, Priced
+from mogro.agent.events import BudgetRecord, Event
 from mogro.agent.state.accounts import Account
 
 QUALITY = mogro.Objective("quality")
@@ -55,12 +55,12 @@ class Book:
 
     def expect(self, decision: mogro.agent.Decision) -> None:
         """Count a decision at what is expected of it, no income, and more where it is not known."""
-        priced, budgets = decision.event.priced, decision.config.budgets
-        assert priced is not None
-        extra = 0.0 if priced.extra is None else priced.extra[budgets.index(self.budget)]
+        record, budgets = decision.event.budget_record, decision.config.budgets
+        assert record is not None
+        reserve = 0.0 if record.reserve is None else record.reserve[budgets.index(self.budget)]
         estimate = decision.estimates[self.objective]
         estimate = max(estimate, 0.0) if self.bound > 0 else estimate
-        self.expected[decision.id] = estimate + self.sign * extra
+        self.expected[decision.id] = estimate + self.sign * reserve
 
     @property
     def spent(self) -> float:
@@ -595,9 +595,9 @@ def test_an_arm_that_nobody_knows_waits_until_the_account_has_recovered() -> Non
 def test_as_much_money_is_saved_as_would_have_bought_something() -> None:
     account = Account(mogro.Budget("cost", at_most=2.0), None)
     for number in range(200):  # each spends nothing, and every 19th look finds what to buy
-        priced = Priced((1.0,), least_spend=(0.0,), at_stake=(2000.0 * (number % 19 == 1),))
-        account.decide(number, 0.0, priced, 0, 0.0)
+        record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=(2000.0 * (number % 19 == 1),))
+        account.decide(number, 0.0, record, 0, 0.0)
     assert account.level == 200
     for number in range(200, 400):  # what was to be bought is forgotten, and so is the money
-        account.decide(number, 0.0, Priced((1.0,), (0.0,), (0.0,)), 0, 0.0)
+        account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,)), 0, 0.0)
     assert 5 < account.surplus <= account.demand + 6 < 7

@@ -10,7 +10,7 @@ import numpy as np
 from mogro._ties import EQUAL_SCORES
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Spending
-from mogro.agent.events import Priced
+from mogro.agent.events import BudgetRecord
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.accounts import Account, AccountBalance
 from mogro.agent.state.learner import Learner
@@ -57,7 +57,7 @@ class BudgetTerms(NamedTuple):
         """What arms are expected to spend, (K, B)."""
         return self.spending.all_expected(self.estimates)
 
-    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> BudgetRecord:
         """Return what is written with a decision that looks what other prices would do.
 
         It chose the arm at an index, for weights. No price could steer a uniform draw, or a
@@ -65,16 +65,16 @@ class BudgetTerms(NamedTuple):
         """
         least = tuple(self.spending.least_expected(self.estimates))
         at_stake = self._at_stake(index, weights) if steered else None
-        return self.priced(index)._replace(least_spend=least, at_stake=at_stake)
+        return self.budget_record(index)._replace(least_spend=least, at_stake=at_stake)
 
-    def priced(self, index: int) -> Priced:
+    def budget_record(self, index: int) -> BudgetRecord:
         """Return what is written with any decision."""
-        prices, extra = tuple([balance.price for balance in self.balances]), None
+        prices, reserve = tuple([balance.price for balance in self.balances]), None
         if self.counted is not None:
             index = self._index_of_all(index)
             spent = self.spending.expected(self.estimates[index])
-            extra = tuple(map(sub, self.counted[index].tolist(), spent))
-        return Priced(prices, extra=extra if extra and any(extra) else None)
+            reserve = tuple(map(sub, self.counted[index].tolist(), spent))
+        return BudgetRecord(prices, reserve=reserve if reserve and any(reserve) else None)
 
     def _index_of_all(self, index: int) -> int:
         """Return the index among all arms of one for which there is room."""

@@ -18,7 +18,7 @@ from mogro._validation import FloatArray
 from mogro.agent.affordable import apply_budgets
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
-from mogro.agent.events import Decided, Priced
+from mogro.agent.events import BudgetRecord, Decided
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
 from mogro.agent.state.accounts import LOOK_EVERY, Account
@@ -111,9 +111,9 @@ class Decision:
 
         As rewards are given, not its ``unit``: what :attr:`mogro.Agent.budgets` had said before.
         """
-        priced, prices = self._event.priced, dict[str, float]()
-        if priced is not None:
-            for budget, price in zip(self._config.budgets, priced.prices, strict=True):
+        budget_record, prices = self._event.budget_record, dict[str, float]()
+        if budget_record is not None:
+            for budget, price in zip(self._config.budgets, budget_record.prices, strict=True):
                 prices[budget.objective] = prices.get(budget.objective, 0.0) + price
         return prices
 
@@ -351,13 +351,13 @@ def _baseline_decision(
     return Decision(event, config, inputs, propensity_of(event.arm, propensities), propensities)
 
 
-def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
+def _budget_record(inputs: DecisionInputs, choice: Choice) -> BudgetRecord:
     """Return what budgets had to do with a choice."""
     terms, step = inputs.budget_terms, inputs.step
     assert terms is not None
     index = int(choice.arm)
     if step % LOOK_EVERY:
-        return terms.priced(index)
+        return terms.budget_record(index)
     steered = inputs.prices is not None and inputs.explore is None and not choice.uniform
     return terms.record(index, choice.weights, steered=steered)
 

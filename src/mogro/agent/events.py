@@ -37,7 +37,7 @@ class Offered(NamedTuple):
     records: tuple[dict[str, Any], ...] | None = None
 
 
-class Priced(NamedTuple):
+class BudgetRecord(NamedTuple):
     """What the budgets of an agent had to do with a decision; one entry for each of them.
 
     Attributes
@@ -51,7 +51,7 @@ class Priced(NamedTuple):
         optimistic round without prices would have spent; else how much less prices alone would.
         None in decisions that did not look, and where no price steered: in uniform draws, and in
         those that explore.
-    extra
+    reserve
         What the decision counts beyond the estimate of its arm until its value has come; None where
         that is known.
     """
@@ -59,7 +59,7 @@ class Priced(NamedTuple):
     prices: tuple[float, ...]
     least_spend: tuple[float, ...] | None = None
     at_stake: tuple[float, ...] | None = None
-    extra: tuple[float, ...] | None = None
+    reserve: tuple[float, ...] | None = None
 
 
 class Evidence(NamedTuple):
@@ -135,7 +135,7 @@ class Decided(NamedTuple):
         A hash of whom it was made for, if that is known.
     record, context
         The arm and the context as the caller gave them, if these are records.
-    priced
+    budget_record
         Where the agent has budgets; None for decisions that do not count.
     evidence
         Where there is a journal.
@@ -161,7 +161,7 @@ class Decided(NamedTuple):
     subject: int | None = None
     record: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
-    priced: Priced | None = None
+    budget_record: BudgetRecord | None = None
     evidence: Evidence | None = None
     observed: bool = False
     offered: int = 0
@@ -271,7 +271,7 @@ Event = (
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
-PARTS: tuple[type[Any], ...] = (Evidence, Priced)  # of events
+PARTS: tuple[type[Any], ...] = (Evidence, BudgetRecord)  # of events
 
 
 def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Event:

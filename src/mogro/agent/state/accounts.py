@@ -19,7 +19,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.agent.budget import Budget, BudgetStatus
-from mogro.agent.events import Priced
+from mogro.agent.events import BudgetRecord
 from mogro.agent.objective import HalfLife
 
 _REACH = 10.0  # decisions' worth of surplus that change the price by a factor of e
@@ -72,7 +72,7 @@ class Account:
         How many count, and what they may spend together.
     spent, in_flight, pending, flight_squares
         What came back, what is expected of others, how many these are, and the sum of its squares.
-    extra
+    reserves
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
         What is left of what was allowed, in decisions' worth, less what bought nothing.
@@ -93,22 +93,22 @@ class Account:
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
         self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
         self.demand, self.time = _FIRST_DEMAND, -math.inf
-        self.extra: dict[int, float] = {}
+        self.reserves: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
         self.entries: dict[int, tuple[float, float, SpentAmount]] = {}
 
     def copy(self) -> "Account":
         """Return an account that goes on by itself."""
         other = copy.copy(self)
-        other.entries, other.extra = self.entries.copy(), self.extra.copy()
+        other.entries, other.reserves = self.entries.copy(), self.reserves.copy()
         return other
 
     @property
     def surplus(self) -> float:
         """How far the level is above its aim, in decisions' worth."""
         aim = _SAVED * self.decisions
-        extra = sum(self.extra.values()) / self.budget.worth if self.extra else 0.0
-        return self.level - extra - (aim if aim < _AIM else _AIM)
+        reserves = sum(self.reserves.values()) / self.budget.worth if self.reserves else 0.0
+        return self.level - reserves - (aim if aim < _AIM else _AIM)
 
     @property
     def mean_least_spend(self) -> float:
@@ -133,7 +133,7 @@ class Account:
         if budget.max_cost is not None:
             left -= budget.max_cost * self.pending
         elif self.pending:
-            left -= self.in_flight + sum(self.extra.values())
+            left -= self.in_flight + sum(self.reserves.values())
         log_price = self.log_price - surplus / _REACH
         if not -_LARGEST_LOG < log_price < _LARGEST_LOG:
             log_price = math.copysign(_LARGEST_LOG, log_price)
@@ -143,7 +143,7 @@ class Account:
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
         budget, sign = self.budget, self.budget.sign
-        in_flight = self.in_flight + sum(self.extra.values())
+        in_flight = self.in_flight + sum(self.reserves.values())
         together = self.spent + in_flight
         return BudgetStatus(
             budget=budget,
@@ -157,22 +157,24 @@ class Account:
             feasible=self.mean_least_spend <= budget.bound,
         )
 
-    def decide(self, number: int, expected: float, priced: Priced, index: int, time: float) -> None:
+    def decide(
+        self, number: int, expected: float, record: BudgetRecord, index: int, time: float
+    ) -> None:
         """Count a decision that is expected to spend so much; the budget has an index among all."""
         budget = self.budget
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
-        if priced.at_stake is not None:
-            self._update_log_price(priced.at_stake[index] / budget.worth)
+        if record.at_stake is not None:
+            self._update_log_price(record.at_stake[index] / budget.worth)
         if self._half_life is not None:
             kept = self._remaining_weight(time)
             self.weight, self.least_spend = kept * self.weight, kept * self.least_spend
-        if priced.least_spend is not None:
+        if record.least_spend is not None:
             self.weight += 1
-            self.least_spend += priced.least_spend[index]
-        if priced.extra is not None:
-            self.extra[number] = priced.extra[index]
+            self.least_spend += record.least_spend[index]
+        if record.reserve is not None:
+            self.reserves[number] = record.reserve[index]
         if budget.window is not None:
             self.entries[number] = time, budget.bound, (expected, True)
         self.decisions += 1
@@ -197,7 +199,7 @@ class Account:
         budget = self.budget
         if number < self.since:
             return
-        self.extra.pop(number, None)
+        self.reserves.pop(number, None)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -262,7 +264,7 @@ class Account:
 
     def _forget(self, number: int) -> None:
         _, allowed, amount = self.entries.pop(number)
-        self.extra.pop(number, None)
+        self.reserves.pop(number, None)
         self._count(-1.0, allowed)
         self._spend(-1.0, amount)
 
@@ -271,20 +273,20 @@ class Account:
         rows = [(float(n), made, may, *amount) for n, (made, may, amount) in self.entries.items()]
         return {
             "numbers": np.array([getattr(self, name) for name in _NUMBERS], dtype=np.float64),
-            "extra": np.array(list(self.extra.items()), dtype=np.float64).reshape(-1, 2),
+            "reserves": np.array(list(self.reserves.items()), dtype=np.float64).reshape(-1, 2),
             "entries": np.array(rows, dtype=np.float64).reshape(-1, 5),
         }
 
     def load_state(self, arrays: dict[str, FloatArray]) -> None:
         """Take over what :meth:`save_state` gave."""
-        numbers, extra, entries = (arrays[name] for name in ("numbers", "extra", "entries"))
-        shapes = [array.shape[-1:] for array in (numbers, extra, entries)]
-        if shapes != [(len(_NUMBERS),), (2,), (5,)] or (extra.ndim, entries.ndim) != (2, 2):
+        numbers, reserves, entries = (arrays[name] for name in ("numbers", "reserves", "entries"))
+        shapes = [array.shape[-1:] for array in (numbers, reserves, entries)]
+        if shapes != [(len(_NUMBERS),), (2,), (5,)] or (reserves.ndim, entries.ndim) != (2, 2):
             raise ValueError(f"its accounts have shapes that end with {shapes}")
         for name, number in zip(_NUMBERS, numbers.tolist(), strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
-        self.extra = {int(number): amount for number, amount in extra.tolist()}
+        self.reserves = {int(number): amount for number, amount in reserves.tolist()}
         self.entries = {
             int(n): (made, may, (total, bool(in_flight)))
             for n, made, may, total, in_flight in entries.tolist()

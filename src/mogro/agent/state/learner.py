@@ -97,7 +97,7 @@ class Learner:
         each_its_own = list(first_conditions) == list(range(len(first_conditions)))
         self._first_conditions = None if each_its_own else np.array(first_conditions)
         self.pending = PendingDecisions(size, len(first_conditions))
-        self._losses = 0  # how often less than before may be known of what is expected
+        self._growth_count = 0  # how often less than before may be known of what is expected
 
     @property
     def theta(self) -> FloatArray:
@@ -129,7 +129,7 @@ class Learner:
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
         observed, first = self.observed.copy(), self._first_conditions
-        observed.version += self._losses << 32
+        observed.version += self._growth_count << 32
         expected: Any = observed
         if self.pending:
             expected = ExpectedPosterior(observed, self.pending)
@@ -245,7 +245,7 @@ class Learner:
                 decision = numbers.item(n), times.item(n), closing.arms[n]
                 self._observe(x[n], values[n], None if learned[n].all() else learned[n], *decision)
         self._change_pending(x, learned | closing.unobserved, times, -1)
-        self._losses += bool(closing.unobserved.any())
+        self._growth_count += bool(closing.unobserved.any())
 
     def _observe(
         self,
@@ -276,7 +276,7 @@ class Learner:
         arm: str = "",
     ) -> None:
         """Learn other values from a decision (p,), by objective, with what it weighs now."""
-        self._losses += 1
+        self._growth_count += 1
         if self.effects is not None:
             self.effects.unlearn(self.observed, arm, x, removed)
             self.effects.learn(self.observed, arm, x, added)
@@ -298,7 +298,7 @@ class Learner:
     def remove_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray) -> None:
         """Remove decisions (n, p), by a ``mask``, (n, M): nothing will be learned from them."""
         self._change_pending(x, mask, times, -1)
-        self._losses += 1
+        self._growth_count += 1
 
     def _change_pending(self, x: FloatArray, mask: BoolArray, times: FloatArray, sign: int) -> None:
         """Add pending decisions (n, p) of times, or remove them, by a sign."""
@@ -343,7 +343,7 @@ class Learner:
             self.effects.load_state(arrays)
         self.pending.load_state(arrays)
         self.latest = float(arrays["latest"].astype(np.float64).item())
-        self._losses += 1
+        self._growth_count += 1
 
 
 class PendingDecisions:

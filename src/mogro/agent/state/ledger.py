@@ -126,7 +126,7 @@ class Ledger:
         self.held = 0  # decisions
         self.completed_count = 0  # of them, those with nothing pending
         self._completed_rows = array("I")  # their rows, in the order of completions
-        self._oldest = 0  # where these begin
+        self._first_completed = 0  # where these begin
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
         self.references: Counter[int] = Counter()  # to events with arms
@@ -189,7 +189,7 @@ class Ledger:
             + OBSERVED * event.observed
             + TIMED * (time is not None)
             + HOLDOUT * event.holdout
-            + COUNTED * (event.priced is not None)
+            + COUNTED * (event.budget_record is not None)
         )
         if time or not event.active:  # a free row has zeros
             self._column_to_write(row, "time")[i] = time or 0.0
@@ -312,30 +312,31 @@ class Ledger:
             dropped += 1
         return dropped
 
-    def drop_aged(self, oldest: float) -> int:
+    def drop_aged(self, before: float) -> int:
         """Drop completed decisions that are too old, as far as all completed before are, too."""
         dropped = 0
         while self.completed_count:
-            block, i = self.readable(self._completed_rows[self._oldest])
-            if block.time.item(i) >= oldest:
+            block, i = self.readable(self._completed_rows[self._first_completed])
+            if block.time.item(i) >= before:
                 break
             self._drop_oldest()
             dropped += 1
         return dropped
 
     def _drop_oldest(self) -> None:
-        self.drop(self._completed_rows[self._oldest])
-        self._oldest += 1
+        rows = self._completed_rows
+        self.drop(rows[self._first_completed])
+        self._first_completed += 1
         self.completed_count -= 1
-        if self._oldest > _LEFT_OVER and 2 * self._oldest > len(self._completed_rows):
-            del self._completed_rows[: self._oldest]
-            self._oldest = 0
+        if self._first_completed > _LEFT_OVER and 2 * self._first_completed > len(rows):
+            del rows[: self._first_completed]
+            self._first_completed = 0
 
     def reopen(self, row: int) -> None:
         """Have something pending again, of a decision that was completed."""
         block, i = self.writable(row)
         block.completed[i] = -1
-        del self._completed_rows[self._completed_rows.index(row, self._oldest)]
+        del self._completed_rows[self._completed_rows.index(row, self._first_completed)]
         self.completed_count -= 1
 
     def pending(self) -> IntArray:
@@ -405,7 +406,7 @@ class Ledger:
         self._completed_rows = array(
             "I", done[np.argsort(completed[done])].astype(np.uint32).tobytes()
         )
-        self.completed_count, self._oldest = len(done), 0
+        self.completed_count, self._first_completed = len(done), 0
         self._free = np.flatnonzero(self.column("number") < 0).tolist()
         offers, counts = np.unique(offers[offers > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))

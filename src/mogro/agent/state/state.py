@@ -129,7 +129,7 @@ class State:
             accounts = [account.copy() for account in accounts]
             for row, states in closing.states.items() if accounts else ():
                 block, i = self.ledger.readable(row)
-                self._recount(block, i, self._amounts(block, i), accounts, states)
+                self._recount_spending(block, i, self._spent_amounts(block, i), accounts, states)
         self._prepared_learner = now, learner, closing
         return learner, accounts
 
@@ -142,10 +142,11 @@ class State:
         return copies
 
     def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
-        if event.priced is not None:
+        record = event.budget_record
+        if record is not None:
             expected = self.config.spending.expected(event.estimates)
             for index, account in enumerate(accounts):
-                account.decide(number, expected[index], event.priced, index, event.time or 0.0)
+                account.decide(number, expected[index], record, index, event.time or 0.0)
 
     def _decided(self, event: events.Decided) -> bool:
         ledger, counters, made = self.ledger, self.counters, event.time or 0.0
@@ -271,7 +272,7 @@ class State:
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         number, time, start = block.number.item(i), block.time.item(i), block.start.item(i)
         x, arm, before = block.features[i], self.ledger.arms[row], block.state[i].tolist()
-        learned_before, amounts = self._learned_values(block, i), self._amounts(block, i)
+        learned_before, amounts = self._learned_values(block, i), self._spent_amounts(block, i)
         for m in reopened:
             self.defaults.pop((number, objective_set.names[m]), None)
         block.state[i] = states
@@ -297,7 +298,7 @@ class State:
         if reopened_mask.any():
             self.learner.add_pending_rows(x[None], reopened_mask[None], np.array([time]))
             self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
-        self._recount(block, i, amounts)
+        self._recount_spending(block, i, amounts)
         self.counters.count(before, states)
         self.counters.corrected += len(corrected)
         if was_pending.any() and not is_pending.any():
@@ -456,9 +457,9 @@ class State:
             if PENDING not in before:
                 continue  # all of it had come before its last window closed; it may be dropped
             self.counters.count(before, states)
-            amounts = self._amounts(block, i)
+            amounts = self._spent_amounts(block, i)
             block.state[i] = states
-            self._recount(block, i, amounts)
+            self._recount_spending(block, i, amounts)
             if PENDING not in states:
                 self._complete(row)
                 continue
@@ -471,7 +472,7 @@ class State:
         since, half_life = self.counters.decisions, self.config.half_life
         self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
 
-    def _amounts(
+    def _spent_amounts(
         self, block: Block, i: int, states: list[int] | None = None
     ) -> list[SpentAmount | None]:
         """Return what a decision spends of every budget, in states if not its own.
@@ -495,7 +496,7 @@ class State:
                 amounts.append((guess, state == PENDING))
         return amounts
 
-    def _recount(
+    def _recount_spending(
         self,
         block: Block,
         i: int,
@@ -505,7 +506,7 @@ class State:
     ) -> None:
         """Count for the budgets what has become of a decision: in accounts and states, or ours."""
         if before:
-            pairs = zip(before, self._amounts(block, i, states), strict=True)
+            pairs = zip(before, self._spent_amounts(block, i, states), strict=True)
             for account, (old, new) in zip(accounts or self.accounts, pairs, strict=True):
                 if old != new:
                     account.change(block.number.item(i), old, new)
