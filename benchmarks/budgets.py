@@ -308,7 +308,7 @@ def _worst(agent: mogro.Agent, target: float) -> float:
     spent: dict[str, float] = {}
     worst = -np.inf
     for _, event in agent.events():
-        if isinstance(event, events.Decided) and not event.observed:
+        if isinstance(event, events.Decided) and not event.made_elsewhere:
             assert event.budget_record is not None
             spent[event.id] = max(0.0, float(-0.001 * event.estimates[1]))
             spent[event.id] += (event.budget_record.reserve or [0.0])[0]  # beyond the estimate

@@ -82,7 +82,7 @@ def copies(decisions: int, *, arms: int = ARMS, **changes: Any) -> Iterator[Even
         like = real[n % len(real)]
         evidence = like.evidence and like.evidence._replace(**changes)
         visit = f"visit {n:09}"
-        yield like._replace(id=visit, id_number=None, evidence=evidence, offered=1)
+        yield like._replace(id=visit, id_number=None, evidence=evidence, offer_position=1)
         rewards.setdefault(n + LATE * (n % 2), []).append(Rewarded(visit, VALUES, None))
         yield from rewards.pop(n, ())
     for late in rewards.values():

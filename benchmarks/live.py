@@ -126,10 +126,10 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
     both, ids = FeatureMap(8, 6), [f"arm {k}" for k in range(200)]
     arms, contexts = rng.standard_normal((200, 8)) / 3, rng.standard_normal((500, 6)) / 3
     arms_in_contexts = [both.in_context(one).learner_features(arms)[:, 1:] for one in contexts]
-    truth = rng.standard_normal((3, both.size - 1))
+    truth = rng.standard_normal((3, both.learner_dim - 1))
     agents = (
         mogro.Agent(OBJECTIVES, arms=8, context=6, seed=0),
-        mogro.Agent(OBJECTIVES, arms=both.size - 1, seed=0),
+        mogro.Agent(OBJECTIVES, arms=both.learner_dim - 1, seed=0),
     )
     index = {name: k for k, name in enumerate(ids)}
 
@@ -170,7 +170,7 @@ def context_and_catalogue(*, turns: int = 200) -> None:
     shop = mogro.Catalogue(16)
     shop.add([str(k) for k in range(len(features))], features)
     agent = mogro.Agent(OBJECTIVES, arms=16, context=8, seed=0)
-    truth, few = rng.standard_normal((3, both.size)), [str(k) for k in range(40)]
+    truth, few = rng.standard_normal((3, both.learner_dim)), [str(k) for k in range(40)]
     for one in contexts:  # until there is nothing to explore
         arms = features[rng.integers(len(features), size=40)]
         decision = agent.decide(few, arms, context=one)

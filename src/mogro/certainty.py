@@ -36,7 +36,7 @@ Claim = Literal["on", "off", "mixtures"]
 
 _RIDGES = (1.0, 32.0, 1024.0)  # tight after a few, a hundred and ten thousand observations
 _JOINT_SHARE = 0.1  # share of delta for all features at once, where pairs are expected to do
-_UNKNOWN_VARIANCE = 1e5  # a variance, in units of the noise, of which nothing is known
+_UNSEEN_VARIANCE = 1e5  # a variance, in units of the noise, of which nothing is known
 _ROUNDING = 1e-12  # part of the sum of two variances, in that of a difference
 _SMALLEST = 1e-200
 
@@ -99,7 +99,7 @@ class DifferenceWidths:
         """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
         rivals = rivals[..., None, :]
         pair_sums = [_pair_sums(values, rivals) for values in (self.variances, self._squares)]
-        is_unknown, (variances, squares) = pair_sums[0] > _UNKNOWN_VARIANCE, pair_sums
+        is_unknown, (variances, squares) = pair_sums[0] > _UNSEEN_VARIANCE, pair_sums
         if self._products:  # rounding makes no difference known
             variances, squares = (
                 np.maximum(sums - 2 * _take_last(values, rivals[..., None, :]), _ROUNDING * sums)

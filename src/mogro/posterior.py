@@ -177,8 +177,8 @@ class Posterior:
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know now."""
-        now = self.copy()
-        return Beliefs(self.theta, now, now)
+        frozen = self.copy()
+        return Beliefs(self.theta, frozen, frozen)
 
     # Observations
 
@@ -397,8 +397,8 @@ class Posterior:
         What the present ones have, and more: no difference of large sums, nor of penalties, which
         are large where a prior in force was made for features of another size.
         """
-        now, mean = self._solution[..., self.dim :, :], self._center[:, self.dim :]
-        change, pull = theta - now, self._precision[..., None, :] * (now - mean)
+        current, mean = self._solution[..., self.dim :, :], self._center[:, self.dim :]
+        change, pull = theta - current, self._precision[..., None, :] * (current - mean)
         more = dot(change @ self.V, change) - 2 * dot(change, pull)  # b - V theta is the pull
         return self._squares - self._effects_of_prior()[1] + more
 

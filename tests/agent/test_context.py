@@ -79,7 +79,7 @@ class Pair:
     def __init__(self, sees: dict[str, Any] = ALL, policy: Make = mogro.MOGRO) -> None:
         self.features = FeatureMap(**sees)
         self.agent = mogro.Agent(OBJECTIVES, seed=5, policy=policy, **sees)
-        size = self.features.size - 1  # the constant is there by itself
+        size = self.features.learner_dim - 1  # the constant is there by itself
         self.explicit = mogro.Agent(OBJECTIVES, arms=size, seed=5, policy=policy)
         self.rng = np.random.default_rng(3)
 
@@ -94,7 +94,7 @@ class Pair:
 
     def reward(self, arm: str, id: str, context: FloatArray) -> None:
         x = seen(products(self.features, ARMS, context))[IDS.index(arm)]
-        values = truth(self.features.size) @ x + 0.3 * self.rng.standard_normal(3)
+        values = truth(self.features.learner_dim) @ x + 0.3 * self.rng.standard_normal(3)
         for agent in (self.agent, self.explicit):
             agent.reward(id, dict(zip(NAMES, values.tolist(), strict=True)))
 
@@ -128,7 +128,7 @@ def test_choices_and_estimates_are_those_of_the_products(name: str, kind: str) -
 def test_whatever_is_left_out(left_out: dict[str, Any], kind: str) -> None:
     pair = Pair(left_out)
     size = 1 + products(pair.features, ARMS, np.ones(C)).shape[1]
-    assert pair.features.size == size == len(pair.features.names)
+    assert pair.features.learner_dim == size == len(pair.features.names)
     for n, context in enumerate(contexts(kind)):
         # Fewer arms than features, too, and arms that depend on each other.
         arms = ARMS if n % 3 else ARMS[[0, 1, 0]] if n % 2 else ARMS[:2]
@@ -257,7 +257,7 @@ def test_beliefs_about_arms_are_those_about_their_products(
     context: list[float], told: list[list[float]], left_out: dict[str, Any]
 ) -> None:
     features = FeatureMap(**left_out)
-    policy = mogro.MOGRO(features.size, 2)
+    policy = mogro.MOGRO(features.learner_dim, 2)
     for n, before in enumerate(told):
         policy.update(features.in_context(before).learner_features(ARMS[n % K]), [1.0, float(n)])
     known, view = policy.beliefs(), features.in_context(context)
@@ -292,7 +292,7 @@ def test_it_is_saved_and_its_events_make_it_again(tmp_path: Path) -> None:
         assert one == other
     plain = events.to_plain(told[0])
     assert events.to_plain(events.from_plain(plain)) == plain
-    assert plain["features"]["shape"] == [FeatureMap(**sees).size]
+    assert plain["features"]["shape"] == [FeatureMap(**sees).learner_dim]
 
 
 LATE = [
@@ -324,7 +324,7 @@ def test_histories_leave_what_those_of_the_products_leave(
             retention=retention,
             **sees,
         )
-        for sees in (ALL, ALL | {"arms": BOTH.size - 1, "context": None})
+        for sees in (ALL, ALL | {"arms": BOTH.learner_dim - 1, "context": None})
     )
     rng = np.random.default_rng(seed)
     now, asked = 0.0, 0

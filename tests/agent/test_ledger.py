@@ -83,3 +83,15 @@ def test_ids_that_are_alike_are_refused() -> None:
     RowIndex(["a", "", "b", ""])
     with pytest.raises(ValueError, match="different"):
         RowIndex(["a", "", "b", "a"])
+
+
+def test_a_frozen_ledger_finds_the_decisions_that_it_holds() -> None:
+    agent = mogro.Agent(
+        [mogro.Objective("sales")], arms=1, seed=0, retention=mogro.Retention(decisions=1)
+    )
+    for id in ("a", "b", "c", "d"):
+        agent.decide({"x": [1.0]}, id=id)
+        agent.reward(id, {"sales": 1.0})
+        if id == "a":
+            frozen = agent.freeze().ledger
+    assert [frozen.rows_by_id.get(id) is not None for id in "abcd"] == [True, False, False, False]

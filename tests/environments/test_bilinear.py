@@ -25,7 +25,7 @@ def test_products_are_those_of_an_agent() -> None:
     both = FeatureMap(2, one.context_dim)
     expected = [both.in_context(c).learner_features(one.arm_features) for c in context]
     assert np.array_equal(one.products(context), np.array(expected))
-    assert one.dim == both.size
+    assert one.dim == both.learner_dim
 
 
 def test_regret_is_exact_and_who_knows_the_truth_has_none() -> None:

@@ -20,7 +20,7 @@ from mogro.valuation import Prices
 _UNRELIABLE_VARIANCE = (
     1.0  # in units of the noise, above which estimates in a context are not relied on
 )
-_UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
+_UNTRIED_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _OPTIMISM = 2.0  # standard errors, in looks for what money would buy
 _RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
@@ -182,7 +182,7 @@ def _counted(
             alone, unsure_alone = _by_arms_alone(spending, learner, arms)
             spends = np.where(unreliable, alone, spends)
             unsure = np.where(unreliable, unsure_alone, unsure)
-    unknown = unsure > _UNKNOWN_VARIANCE
+    unknown = unsure > _UNTRIED_VARIANCE
     guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
     return np.where(unknown, guesses, spends), np.asarray(unknown.any(axis=1))
 

@@ -66,7 +66,7 @@ def find_alarms(state: State, refusals: int) -> tuple[Alarm, ...]:
 
 def _silence(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards which used to come come no longer, or never came."""
-    statuses, name = block.state[:, m], state.objective_set.names[m]
+    statuses, name = block.statuses[:, m], state.objective_set.names[m]
     has_no_window = not state.objective_set.windows[m] < math.inf  # then a reward is never due
     final_states = (LEARNED, PENDING) if has_no_window else (LEARNED, DEFAULTED, MISSING)
     has_reward = (statuses == LEARNED)[np.isin(statuses, final_states)]

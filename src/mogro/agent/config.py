@@ -91,7 +91,9 @@ class AgentConfig:
     budgets: Sequence[Budget] = ()
 
     def __post_init__(self) -> None:
-        policy = make_policy(self.policy or MOGRO, self.features.size, len(self.objective_set))
+        policy = make_policy(
+            self.policy or MOGRO, self.features.learner_dim, len(self.objective_set)
+        )
         prior = self.prior
         if prior is None:
             prior = Learned() if self.policy is None else policy.prior

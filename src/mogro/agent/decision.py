@@ -265,7 +265,7 @@ def make_decision(
     rng = decision_generator(config.seed, key, reused=reused)
     choice = choose(
         inputs.policy,
-        arms.features if arms.version is None else arms,
+        arms.features if arms.catalogue_version is None else arms,
         inputs.beliefs,
         step=inputs.step,
         rng=rng,
@@ -402,7 +402,7 @@ def make_inputs(
         if not steered:
             arms, terms, prices = all_arms, terms._replace(affordable=None), None
     if steered and may_explore and policy.explores:
-        if arms.version is None and not arms.view.contextual:
+        if arms.catalogue_version is None and not arms.view.contextual:
             explore = needed_exploration(
                 arms.features, beliefs, policy.threshold, step=step, cache=learner.cache
             )
@@ -436,7 +436,7 @@ def _explore_in_context(
     threshold = policy.threshold
     if threshold is not None:
         sample = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
-    elif arms.version is not None:
+    elif arms.catalogue_version is not None:
         indices = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if indices is None:
             return None

@@ -65,7 +65,7 @@ def with_evidence(
         return decision
     assert isinstance(inputs, DecisionInputs)
     event, values, propensity = decision.event, None, None
-    if event.holdout or event.observed:
+    if event.holdout or event.made_elsewhere:
         propensity = decision.propensity, decision.propensity_error
     else:
         is_reproducible, values = _is_reproducible(inputs, config)
@@ -81,16 +81,18 @@ def with_evidence(
         selection=None if is_default or type(selection) not in BUILT_IN else selection,
         basis=state.position + (offer.digest not in state.offers) + group_index,
         step=inputs.step,
-        theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
+        theta=inputs.beliefs.theta[:, : 1 + config.features.arm_dim],
         values=values,
         propensity=None if propensity is None or math.isnan(propensity[0]) else propensity,
         prices=None if inputs.prices is None or config.arm_effects else inputs.prices.weights,
         allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[eligible_rows],
     )
     position = state.offers.get(offer.digest, state.position + 1)
-    event = event._replace(evidence=evidence, offered=position)
+    event = event._replace(evidence=evidence, offer_position=position)
     propensities = decision.propensities if event.holdout else None
-    return Decision(event, config, None if event.observed else inputs, propensity, propensities)
+    return Decision(
+        event, config, None if event.made_elsewhere else inputs, propensity, propensities
+    )
 
 
 def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
@@ -125,7 +127,7 @@ def observed_decision(
     learner, _ = state.preview(request.time)
     inputs = make_inputs(state, learner, (), request, steered=False)
     choice = certain_choice(request.arms.ids.index(arm))
-    event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
+    event = decision_event(id, number, request, inputs, choice)._replace(made_elsewhere=True)
     propensity_and_error = UNKNOWN_PROPENSITY if propensity is None else (propensity, 0.0)
     recorded_inputs = None if request.offer is None else inputs
     return Decision(event, state.config, recorded_inputs, propensity_and_error)
@@ -149,7 +151,7 @@ def _decision_from_events(id: str, position: int, events: EventSource) -> Decisi
     event = events.event(position)
     if not isinstance(event, Decided) or event.id != id or event.evidence is None:
         return None
-    offer = events.event(event.offered)
+    offer = events.event(event.offer_position)
     if not isinstance(offer, Offered):
         return None
     return stored_decision(event, offer, events.versions(position)[-1])
@@ -168,7 +170,7 @@ def decision_record(state: State, id: str, events: EventSource | None = None) ->
     """Return a decision, with what it was made of if there are events, and what became of it."""
     names = state.config.objective_set.names
     block, i = state.ledger.readable(find_row(state, id))
-    values, statuses = block.values[i].tolist(), block.state[i].tolist()
+    values, statuses = block.values[i].tolist(), block.statuses[i].tolist()
     decision = None if events is None else _decision_from_events(id, block.position.item(i), events)
     return DecisionRecord(
         decision or decision_from_ledger(state, id),
@@ -220,5 +222,5 @@ def stored_decision(event: Decided, offer: Offered, config: AgentConfig) -> Deci
     evidence = event.evidence
     assert evidence is not None
     arms = offered_arms(evidence, offer, config.features.in_context(context_of(event)))
-    propensity = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
+    propensity = evidence.propensity or (UNKNOWN_PROPENSITY if event.made_elsewhere else None)
     return Decision(event, config, StoredInputs(arms, evidence, config), propensity)

@@ -139,9 +139,9 @@ class Decided(NamedTuple):
         Where the agent has budgets; None for decisions that do not count.
     evidence
         Where there is a journal.
-    observed
+    made_elsewhere
         Whether somebody else has made it.
-    offered
+    offer_position
         The position of the event with the arms on offer; 0 without a journal.
     holdout
         Whether the baseline was served, because its subject is held out.
@@ -163,8 +163,8 @@ class Decided(NamedTuple):
     context: dict[str, Any] | None = None
     budget_record: BudgetRecord | None = None
     evidence: Evidence | None = None
-    observed: bool = False
-    offered: int = 0
+    made_elsewhere: bool = False
+    offer_position: int = 0
     holdout: bool = False
 
 

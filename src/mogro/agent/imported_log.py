@@ -95,7 +95,7 @@ def import_events(logged_decision: LoggedDecision, state: State) -> Iterator[Eve
     for name, value in event.values.items():
         m, status = state.objective_set.index[name], logged_decision.status[name]
         stored_value = block.values.item(i, m)
-        if status == "defaulted" and block.state[i, m] == DEFAULTED:
+        if status == "defaulted" and block.statuses[i, m] == DEFAULTED:
             default_now = state.objective_set.defaults[m]
             default = state.defaults.get((block.number.item(i), name), default_now)
             _check_equal(decision.id, f"reward_{name}", value, default)
@@ -104,7 +104,7 @@ def import_events(logged_decision: LoggedDecision, state: State) -> Iterator[Eve
                 _check_equal(decision.id, f"reward_{name}", value, stored_value)
             yield Rewarded(decision.id, {name: value}, event.times.get(name))
     indices = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
-    if (block.state[i, indices] == PENDING).any():
+    if (block.statuses[i, indices] == PENDING).any():
         yield Withdrawn(decision.id, None)
 
 
@@ -119,12 +119,14 @@ def _features(rows: list[dict[str, Any]], old_map: FeatureMap, config: AgentConf
     """Return the features of decisions in a log, (n, p), as the learner here sees them."""
     for row in rows:
         numbers = np.array(row["features"], dtype=np.float64)
-        if numbers.shape != (old_map.size,) or not np.isfinite(numbers).all():
+        if numbers.shape != (old_map.learner_dim,) or not np.isfinite(numbers).all():
             raise ValueError(
-                f"log: decision {row.get('id')!r}: features: expected {old_map.size} numbers, got "
-                f"{row['features']}"
+                f"log: decision {row.get('id')!r}: features: expected {old_map.learner_dim} "
+                f"numbers, got {row['features']}"
             )
-    features = np.array([row["features"] for row in rows], np.float64).reshape(-1, old_map.size)
+    features = np.array([row["features"] for row in rows], np.float64).reshape(
+        -1, old_map.learner_dim
+    )
     if old_map == config.features:
         return features
     remapping = Remapping(old_map, config.features)
@@ -171,7 +173,7 @@ def _logged_decision(
         None,
         time,
         active=is_active and not has_own_start,
-        observed=row["observed"],
+        made_elsewhere=row["observed"],
         holdout=row["holdout"],
         subject=row["subject"],
         record=parse_record(row["record"]),

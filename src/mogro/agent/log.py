@@ -225,7 +225,7 @@ class JournalRows:
         propensity, error = evidence.propensity or (None, None)
         offer_columns: tuple[Any, ...] = (None,) * 4
         if isinstance(offer_event, Offered):
-            if propensity is None and not event.observed:
+            if propensity is None and not event.made_elsewhere:
                 decision = stored_decision(event, offer_event, config)
                 propensity, error = decision.propensity, decision.propensity_error
             arms, columns = self._arms_on_offer(evidence, offer_event, view, version)
@@ -293,11 +293,11 @@ def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray,
     has_value = ~np.isnan(block.values)
     if rewards == "received":
         values = np.where(
-            has_value & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values
+            has_value & np.isin(block.statuses, (DEFAULTED, MISSING)), block.values, values
         )
-    is_late = has_value & (block.state == MISSING)
+    is_late = has_value & (block.statuses == MISSING)
     names = np.array([*STATUS, "late"], dtype=object)
-    return values, names[np.where(is_late, len(STATUS), block.state)]
+    return values, names[np.where(is_late, len(STATUS), block.statuses)]
 
 
 def read_metadata(schema: Any) -> dict[str, Any]:

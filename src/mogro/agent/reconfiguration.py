@@ -24,7 +24,7 @@ def find_changes(config: AgentConfig, changes: Mapping[str, Any]) -> dict[str, A
     _check_objectives(config.objective_set, objective_set)
     features = FeatureMap(fields["arms"], fields["context"], fields["interactions"])
     if "policy" not in changes:
-        fields["policy"] = _policy_for(config, features.size, len(objective_set))
+        fields["policy"] = _policy_for(config, features.learner_dim, len(objective_set))
     elif "half_life" not in changes and config.policy.half_life is not None:
         fields["half_life"] = None  # it was that of the policy before
     if "prior" not in changes and config.prior == learned_prior(config.features):

@@ -99,7 +99,7 @@ class HeldDecisions:
         self.lifts = measure_lifts(
             state.objective_set,
             self.rewards,
-            is_pending=block.state == PENDING,
+            is_pending=block.statuses == PENDING,
             times=block.time,
             is_held_out=self.has_flag(HOLDOUT),
             made_elsewhere=self.has_flag(OBSERVED),
@@ -135,7 +135,7 @@ class HeldDecisions:
 
     def status_counts(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
-        statuses = self.block.state[:, m]
+        statuses = self.block.statuses[:, m]
         counts = np.bincount(statuses, minlength=len(STATUS)).tolist()
         has_value = ~np.isnan(self.block.values[:, m])
         is_late = np.isin(statuses, (MISSING, DEFAULTED)) & has_value

@@ -18,6 +18,7 @@ from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.beliefs import Beliefs
+from mogro.exploration import UNKNOWN_VARIANCE
 from mogro.policies.persistence import BUILT_IN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
@@ -29,7 +30,6 @@ _LEAST_UNIX_TIME = 1e8  # seconds since 1970: below, a clock is made up
 _SAME_CLOCK = 0.05  # relative difference below which times, in some unit, are of one clock
 _LONG_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
-_UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
 
 
 class Constraints(NamedTuple):
@@ -51,7 +51,7 @@ class Constraints(NamedTuple):
             values = values - z * errors
         met: BoolArray = np.logical_and.reduce(values >= bounds, axis=-1)
         if not z and not met.all():
-            met |= (beliefs.variances(arms) > _UNKNOWN_VARIANCE).any(axis=-1)
+            met |= (beliefs.variances(arms) > UNKNOWN_VARIANCE).any(axis=-1)
         if not met.any():
             pairs = zip(self._signs(), values.max(axis=0).tolist(), strict=True)
             best = {name: sign * value for (name, sign), value in pairs}

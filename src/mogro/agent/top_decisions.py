@@ -34,8 +34,9 @@ def make_top_decisions(
             arms = arm_set if is_available.all() else arm_set.subset(is_available)
             next_request = request._replace(arms=arms)
             try:
-                beliefs = learner, accounts, next_request
-                inputs = make_inputs(state, *beliefs, before=index, may_explore=may_explore)
+                inputs = make_inputs(
+                    state, learner, accounts, next_request, before=index, may_explore=may_explore
+                )
             except InfeasibleConstraints:
                 if not decisions:
                     raise

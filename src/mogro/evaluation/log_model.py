@@ -36,7 +36,7 @@ class LogModel:
             arm_dim, dim = features.shape[-1], contexts.shape[1]
             products = (1 + dim) * (1 + arm_dim) <= _MAX_FEATURES
             self._features = FeatureMap(arm_dim, dim or None, products)
-            size, prior = self._features.size, learned_prior(self._features)
+            size, prior = self._features.learner_dim, learned_prior(self._features)
             self._posterior = Posterior(size, self._objectives, prior=prior)
             self._feature_sums = np.zeros((self._targets, size))
         rewards = records.rewards

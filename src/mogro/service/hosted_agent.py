@@ -88,7 +88,7 @@ class ArmStore:
 
 def make_catalogue(features_by_arm: Mapping[str, Any], features: FeatureMap) -> Catalogue:
     """Return arms as an agent takes them, from numbers or records."""
-    catalogue = Catalogue(features.dim)
+    catalogue = Catalogue(features.arm_dim)
     if features_by_arm:
         rows = list(features_by_arm.values())
         records = read_records(rows)

@@ -208,7 +208,7 @@ def _reconfigure(request: ServiceRequest, body: AgentChanges) -> wire.ConfigAnsw
     """Go on with other settings; what is left out stays."""
     options, config = body.options(), request.agent.config
     names = ("arms", "context", "interactions")
-    size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
+    size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).learner_dim
     limit = request.service.config.limits.features
     if size > limit:
         message = f"arms: expected at most {limit} features of the agent, got {size}"

@@ -45,7 +45,7 @@ class ArmSet:
         them, (N, A).
     view
         How a policy and the learner see them.
-    version
+    catalogue_version
         The catalogue they come from, if they do.
     eligible_rows
         Which of all arms are eligible, (K,); None for all.
@@ -58,7 +58,7 @@ class ArmSet:
     all_ids: Sequence[str]
     all_features: FloatArray
     view: FeaturesInContext
-    version: CatalogueVersion | None = None
+    catalogue_version: CatalogueVersion | None = None
     eligible_rows: IntArray | None = None
     all_records: Sequence[Record] | None = None
     more_columns: FloatArray | None = None
@@ -79,8 +79,12 @@ class ArmSet:
     @cached_property
     def features(self) -> FloatArray:
         """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
-        if self.version is not None and self.eligible_rows is None and not self.view.contextual:
-            return self.version.with_constant
+        if (
+            self.catalogue_version is not None
+            and self.eligible_rows is None
+            and not self.view.contextual
+        ):
+            return self.catalogue_version.with_constant
         features = self.view.policy_features(self.raw_features)
         if self.more_columns is not None:
             features = np.hstack([features, self.more_columns[self._selection]])
@@ -89,7 +93,7 @@ class ArmSet:
 
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        if self.version is None:
+        if self.catalogue_version is None:
             policy_features = self.features[index]
         else:  # of which perhaps nobody has asked for all
             policy_features = self.view.policy_features(self.all_features[self._row(index)])
@@ -108,15 +112,17 @@ class ArmSet:
         """A few vectors as the learner sees them, (r, p), that span at least what the arms do."""
         if self.view.contextual:
             return self.view.columns.T
-        return self.features if self.version is None else self.version.spanning
+        return self.features if self.catalogue_version is None else self.catalogue_version.spanning
 
     def best(self, direction: FloatArray) -> IntArray:
         """Return the indices of the arms of a catalogue that are best for a direction (1 + A,)."""
-        assert self.version is not None
+        assert self.catalogue_version is not None
         slopes = self.view.coefficients(direction)
         if self.eligible_rows is None:
-            return self.version.best(slopes, None)
-        return np.searchsorted(self.eligible_rows, self.version.best(slopes, self.eligible))
+            return self.catalogue_version.best(slopes, None)
+        return np.searchsorted(
+            self.eligible_rows, self.catalogue_version.best(slopes, self.eligible)
+        )
 
     @cached_property
     def eligible(self) -> BoolArray:
@@ -128,7 +134,7 @@ class ArmSet:
     @cached_property
     def offer(self) -> Offer:
         """What is written down of all arms, also of those that are not eligible."""
-        version = self.version
+        version = self.catalogue_version
         if version is not None:
             version.offer = version.offer or make_offer(self.all_ids, self.all_features)
             return version.offer
@@ -168,7 +174,7 @@ class ArmSet:
 
     def with_columns(self, make: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
         """Return the arms with columns (K, ...) more, by ids, that a policy sees."""
-        return replace(self, version=None, more_columns=make(self.all_ids))
+        return replace(self, catalogue_version=None, more_columns=make(self.all_ids))
 
     @property
     def _selection(self) -> IntArray | slice:
@@ -220,8 +226,8 @@ class ArmReader:
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
         rows, records = _read_features(features, view.feature_map)
-        if rows.shape != (len(ids), view.feature_map.dim):
-            check_shape(rows, "features", (len(ids), view.feature_map.dim))
+        if rows.shape != (len(ids), view.feature_map.arm_dim):
+            check_shape(rows, "features", (len(ids), view.feature_map.arm_dim))
         numbers, (last, last_bytes) = np.ascontiguousarray(rows, np.float64), self._last
         same_ids = records is None and last is not None and last.all_ids is ids
         if last is not None and same_ids and last.view is view and last_bytes == numbers:
@@ -262,12 +268,12 @@ def _read_catalogue(arms: Catalogue, features: Features | None, view: FeaturesIn
     """Return the arms of a catalogue."""
     if features is not None:
         raise ValueError("features: expected None, because a catalogue has features")
-    if arms.dim != view.feature_map.dim:
+    if arms.dim != view.feature_map.arm_dim:
         raise ValueError(
-            f"arms: expected a catalogue of dim {view.feature_map.dim}, got {arms.dim}"
+            f"arms: expected a catalogue of dim {view.feature_map.arm_dim}, got {arms.dim}"
         )
     version = arms.version()
-    return ArmSet(version.ids, version.features, view, version=version)
+    return ArmSet(version.ids, version.features, view, catalogue_version=version)
 
 
 def make_offer(

@@ -44,7 +44,7 @@ class FeatureMap:
     Examples
     --------
     >>> both = FeatureMap(2, 1)
-    >>> both.size
+    >>> both.learner_dim
     6
     >>> both.in_context([10.0]).learner_features(np.array([2.0, 3.0])).tolist()
     [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
@@ -83,7 +83,7 @@ class FeatureMap:
         return tuple((arm, context) for arm, context in pairs)
 
     @cached_property
-    def dim(self) -> int:
+    def arm_dim(self) -> int:
         """Number of features of an arm, A."""
         return size_of(self.arms)
 
@@ -93,7 +93,7 @@ class FeatureMap:
         return size_of(self.context)
 
     @cached_property
-    def size(self) -> int:
+    def learner_dim(self) -> int:
         """Number of features that the learner sees, at most (1 + C)(1 + A)."""
         return int(self.product_mask.sum())
 
@@ -128,7 +128,7 @@ class FeatureMap:
     @cached_property
     def product_mask(self) -> BoolArray:
         """Which of the products of (1, context) and (1, arm) there are, (1 + C, 1 + A)."""
-        mask = np.full((1 + self.context_dim, 1 + self.dim), self.interactions is True)
+        mask = np.full((1 + self.context_dim, 1 + self.arm_dim), self.interactions is True)
         mask[0], mask[:, 0] = True, True
         for arm, context in () if isinstance(self.interactions, bool) else self.interactions:
             assert isinstance(self.arms, Encoder)
@@ -281,7 +281,7 @@ class PosteriorInContext:
     def n(self) -> FloatArray:
         """Weight of the observations, (G,)."""
         feature_map = self._view.feature_map
-        share = 1.0 if self._arms is None else (1 + feature_map.dim) / feature_map.size
+        share = 1.0 if self._arms is None else (1 + feature_map.arm_dim) / feature_map.learner_dim
         return np.asarray(share * self._posterior.n)
 
     @cached_property

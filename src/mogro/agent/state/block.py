@@ -13,7 +13,7 @@ from mogro._validation import FloatArray, IntArray
 # counts for the budgets.
 EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT, IMPORTED = 1, 2, 4, 8, 16, 32, 64
 COUNTED = 128
-FREE = 255  # state of rows in which no decision lives
+FREE = 255  # status of rows in which no decision lives
 
 
 class Block(NamedTuple):
@@ -24,7 +24,7 @@ class Block(NamedTuple):
     estimates: FloatArray  # of the arm when it was chosen, as the learner sees them
     values: FloatArray  # rewards as the user gave them, NaN before
     stamps: FloatArray  # times of these values, where they matter
-    state: NDArray[np.uint8]
+    statuses: NDArray[np.uint8]  # of the rewards
     time: FloatArray
     start: FloatArray  # when windows began; infinity before that
     number: IntArray  # of the decision, in their order; below 0 if the row is free
@@ -53,7 +53,7 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         estimates=np.zeros((rows, objectives)),
         values=np.full((rows, objectives), math.nan),
         stamps=np.full((rows, stamped), -math.inf),
-        state=np.full((rows, objectives), FREE, dtype=np.uint8),
+        statuses=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.broadcast_to(0.0, rows),
         start=np.broadcast_to(0.0, rows),
         number=np.full(rows, -1, dtype=np.int64),

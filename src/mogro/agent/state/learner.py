@@ -31,8 +31,8 @@ from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
-_ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
-_MAX_ONE_BY_ONE = 256  # decisions that are kept one by one, more of them as a sum
+_MAX_SINGLE_UPDATES = 32  # decisions that are learned one by one, more of them at once
+_MAX_LISTED_PENDING = 256  # decisions that are kept one by one, more of them as a sum
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
@@ -235,7 +235,7 @@ class Learner:
         if not len(x):  # only windows of what had become final before
             return
         rows = np.flatnonzero(learned.any(axis=1))
-        if len(rows) > _ONE_BY_ONE and self.effects is None:
+        if len(rows) > _MAX_SINGLE_UPDATES and self.effects is None:
             if self._decays_by_number:
                 self._decay_to(float(numbers[rows].max()))
             weights = self.weights(numbers[rows], times[rows])[:, None] * learned[rows]
@@ -386,7 +386,7 @@ class PendingDecisions:
     def add(self, number: int, x: FloatArray) -> None:
         """Add a decision (p,) for every objective; its features must not change any more."""
         self._recent[number] = x
-        if len(self._recent) > _MAX_ONE_BY_ONE:
+        if len(self._recent) > _MAX_LISTED_PENDING:
             self._set(self.V, self.counts)
 
     def _set(self, sums: FloatArray, counts: IntArray) -> None:

@@ -13,6 +13,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -141,6 +142,11 @@ class Ledger:
     def __len__(self) -> int:
         return self.held
 
+    @cached_property
+    def rows_by_id(self) -> RowIndex:
+        """The rows of decisions; a frozen ledger makes this when it is asked."""
+        return RowIndex(self.ids)
+
     @property
     def block_size(self) -> int:
         """The number of rows in a block."""
@@ -180,13 +186,13 @@ class Ledger:
         block.estimates[i] = event.estimates
         if event.weights is not None:
             block.weights[i] = event.weights
-        block.state[i] = PENDING
+        block.statuses[i] = PENDING
         block.number[i], block.position[i] = number, self.position
         block.flags[i] = (
             EXPLORED * event.exploring
             + UNIFORM * event.uniform
             + GROUPED * event.grouped
-            + OBSERVED * event.observed
+            + OBSERVED * event.made_elsewhere
             + TIMED * (time is not None)
             + HOLDOUT * event.holdout
             + COUNTED * (event.budget_record is not None)
@@ -194,9 +200,9 @@ class Ledger:
         if time or not event.active:  # a free row has zeros
             self._column_to_write(row, "time")[i] = time or 0.0
             self._column_to_write(row, "start")[i] = (time or 0.0) if event.active else math.inf
-        if event.offered:
-            self._column_to_write(row, "offer_position")[i] = event.offered
-            self.add_reference(event.offered)
+        if event.offer_position:
+            self._column_to_write(row, "offer_position")[i] = event.offer_position
+            self.add_reference(event.offer_position)
         if event.subject is not None:
             self._column_to_write(row, "subject")[i] = event.subject
         return row
@@ -262,6 +268,7 @@ class Ledger:
         """Return the ledger as it is now: it can be read at any time, while this one goes on."""
         other = object.__new__(Ledger)
         other.__dict__ = self.__dict__.copy()
+        del other.rows_by_id  # it reads the ids of this one
         other.ids, other.arms = self.ids.copy(), self.arms.copy()
         other._records = tuple(texts.copy() for texts in self._records)
         other.blocks, other.versions = self.blocks.copy(), self.versions.copy()
@@ -341,7 +348,7 @@ class Ledger:
 
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
-        return self._where([(block.state == PENDING).any(axis=1) for block in self.blocks])
+        return self._where([(block.statuses == PENDING).any(axis=1) for block in self.blocks])
 
     def live(self) -> IntArray:
         """Return all rows in use, in the order of their decisions."""
@@ -440,7 +447,7 @@ class Ledger:
             estimates=moved(old.estimates, 0.0) * factors,
             values=moved(old.values, math.nan),
             stamps=moved(old.stamps, stamps) if stamped and old.stamps.size else stamps,
-            state=moved(old.state, np.uint8(MISSING)),
+            statuses=moved(old.statuses, np.uint8(MISSING)),
         )
         references = self.references
         self._begin((features.shape[1], len(indices), len(indices) * stamped))

@@ -55,7 +55,7 @@ def replaced_defaults(
     for m, name in enumerate(old.names):
         default, index = old.defaults[m], new.index.get(name)
         if default is not None and index is not None and new.defaults[index] != default:
-            for number in block.number[block.state[:, m] == DEFAULTED].tolist():
+            for number in block.number[block.statuses[:, m] == DEFAULTED].tolist():
                 held_defaults.setdefault((number, name), default)
     return held_defaults
 
@@ -65,7 +65,7 @@ def learned_rewards(
 ) -> FloatArray:
     """Return what was learned of decisions, (n, M), in the user's units; NaN where nothing was."""
     defaults_now = [math.nan if d is None else d for d in objective_set.defaults]
-    defaulted = block.state == DEFAULTED
+    defaulted = block.statuses == DEFAULTED
     values = np.where(defaulted, defaults_now, block.values)
     if defaults:
         rows = {number: n for n, number in enumerate(block.number.tolist())}
@@ -73,7 +73,7 @@ def learned_rewards(
             n, m = rows.get(number), objective_set.index.get(name)
             if n is not None and m is not None and defaulted[n, m]:
                 values[n, m] = value
-    return np.where(defaulted | (block.state == LEARNED), values, math.nan)
+    return np.where(defaulted | (block.statuses == LEARNED), values, math.nan)
 
 
 def observations(

@@ -154,7 +154,7 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
     sides = ("arms", "context", "interactions")
     features = FeatureMap(*(from_plain(config[side], by_name(KNOWN)) for side in sides))
-    check_room({"dim": features.size, "objectives": len(config["objectives"])}, arrays)
+    check_room({"dim": features.learner_dim, "objectives": len(config["objectives"])}, arrays)
     check_room(config["policy"], arrays)
 
 
@@ -196,7 +196,7 @@ def _check_order(ledger: Ledger, decisions: int) -> None:
     used = ledger.column("number") >= 0
     if len(ledger) != used.sum():
         raise ValueError("decisions do not match their ids")
-    done = (ledger.column("state") != PENDING).all(axis=1) & used
+    done = (ledger.column("statuses") != PENDING).all(axis=1) & used
     for name, mask, limit in (
         ("number", used, decisions),
         ("completed", done, ledger.completions_so_far),
@@ -220,8 +220,8 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
     if [bool(id) for id in ids] != used.tolist() or sizes != {len(ids)}:
         raise ValueError("decisions do not match their texts")
     rows = Block._make(column[used] for column in block.columns)
-    is_complete = (rows.state != PENDING).all(axis=1)
-    if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
+    is_complete = (rows.statuses != PENDING).all(axis=1)
+    if (rows.statuses > WITHDRAWN).any() or not np.isfinite(rows.features).all():
         raise ValueError("its decisions are in an impossible state")
     if (rows.completed[~is_complete] >= 0).any():
         raise ValueError("some pending decisions are marked as completed")

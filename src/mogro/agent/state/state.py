@@ -56,7 +56,7 @@ class State:
         self.config = config
         self.objective_set: ObjectiveSet = config.objective_set
         self.learner = new_learner(config)
-        sizes = config.features.size, len(self.objective_set)
+        sizes = config.features.learner_dim, len(self.objective_set)
         self.ledger = Ledger(*sizes, stamped=self.objective_set.windowed)
         self.counters = Counters()
         self.accounts = new_accounts(config.budgets, config.half_life)
@@ -115,7 +115,10 @@ class State:
         return other
 
     def preview(self, time: float | None) -> tuple[Learner, list[Account]]:
-        """Return learner and accounts as an event of a time will find them; nothing changes."""
+        """Return learner and accounts as an event of a time will find them.
+
+        Nothing is learned yet; what was computed is kept for that event.
+        """
         if time is None:
             return self.learner, self.accounts
         now = max(time, self.time)
@@ -157,7 +160,7 @@ class State:
         row = ledger.store(event, number)
         counters.decisions = number + 1
         counters.explored += event.exploring
-        counters.observed += event.observed
+        counters.observed += event.made_elsewhere
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
         end = made + (self.objective_set.shortest_window if event.active else self.config.timeout)
@@ -200,7 +203,7 @@ class State:
         if (
             objective_set.final_on_arrival
             and event.values.keys() == objective_set.index.keys()
-            and not any(block.state[i].tolist())  # all are PENDING, which is 0
+            and not any(block.statuses[i].tolist())  # all are PENDING, which is 0
             and block.start.item(i) < math.inf
         ):  # all that a decision waits for, to be learned at once: most
             self._advance(event.time)
@@ -222,7 +225,7 @@ class State:
     def _learn_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        block.state[i] = LEARNED
+        block.statuses[i] = LEARNED
         block.values[i] = received = list(map(event.values.__getitem__, objective_set.names))
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         if self.accounts and block.flags.item(i) & COUNTED:
@@ -245,7 +248,7 @@ class State:
         is decided anew, too: it may be learned, taken out, or waited for again.
         """
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        states, start = block.state[i].tolist(), block.start.item(i)
+        states, start = block.statuses[i].tolist(), block.start.item(i)
         rewards = Rewards(states, block.values[i].tolist(), block.stamps[i].tolist(), start)
         received = receive(objective_set, rewards, event, self.time, self.config.correction_time)
         block.stamps[i] = received.stamps
@@ -271,11 +274,11 @@ class State:
         """
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         number, time, start = block.number.item(i), block.time.item(i), block.start.item(i)
-        x, arm, before = block.features[i], self.ledger.arms[row], block.state[i].tolist()
+        x, arm, before = block.features[i], self.ledger.arms[row], block.statuses[i].tolist()
         learned_before, amounts = self._learned_values(block, i), self._spent_amounts(block, i)
         for m in reopened:
             self.defaults.pop((number, objective_set.names[m]), None)
-        block.state[i] = states
+        block.statuses[i] = states
         if values is not None:
             block.values[i] = values
         learned_now = self._learned_values(block, i)
@@ -311,7 +314,7 @@ class State:
     def _learned_values(self, block: Block, i: int) -> dict[int, float]:
         """Return what was learned of a decision, by objective, as the learner sees it."""
         objective_set, learned, values = self.objective_set, {}, block.values[i].tolist()
-        for m, state in enumerate(block.state[i].tolist()):
+        for m, state in enumerate(block.statuses[i].tolist()):
             if state in (LEARNED, DEFAULTED):
                 value = values[m] if state == LEARNED else self._default(block, i, m)
                 learned[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
@@ -332,7 +335,7 @@ class State:
         if row is None:  # it timed out just now, and it was dropped
             return False
         block, i = self.ledger.writable(row)
-        states = block.state[i].tolist()
+        states = block.statuses[i].tolist()
         if block.start.item(i) < math.inf or PENDING not in states:
             return False
         start = block.time.item(i) if event.time is None else event.time
@@ -354,7 +357,7 @@ class State:
     def _withdraw(self, row: int) -> int:
         """Let nothing more be learned from a decision; return for how many objectives it was."""
         block, i = self.ledger.readable(row)
-        states = block.state[i].tolist()
+        states = block.statuses[i].tolist()
         self._settle(row, [WITHDRAWN if state == PENDING else state for state in states])
         return int(states.count(PENDING))
 
@@ -412,11 +415,11 @@ class State:
         if relearn:
             arms = [ledger.arms[row] for row in ledger.live().tolist()]
             learn_again(learner, block, values, learned, arms)
-        learner.add_pending_rows(block.features, block.state == PENDING, block.time)
+        learner.add_pending_rows(block.features, block.statuses == PENDING, block.time)
         self.learner = learner
         self._renew_accounts()
         rows = ledger.live()
-        completed_rows = rows[(block.state != PENDING).all(axis=1) & (block.completed < 0)]
+        completed_rows = rows[(block.statuses != PENDING).all(axis=1) & (block.completed < 0)]
         for row in completed_rows.tolist():
             self._complete(row)
         for row in ledger.pending().tolist():  # values may wait for no window any more
@@ -426,7 +429,7 @@ class State:
     def _learn_final(self, row: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
         block, i = self.ledger.readable(row)
-        states, start = list[int](block.state[i].tolist()), block.start.item(i)
+        states, start = list[int](block.statuses[i].tolist()), block.start.item(i)
         if start < math.inf:
             self.objective_set.resolve(states, block.values[i].tolist(), start, None)
             self._settle(row, states)
@@ -453,12 +456,12 @@ class State:
         self._windows.drop(now)
         for row, states in closing.states.items():
             block, i = self.ledger.writable(row)
-            before = block.state[i].tolist()
+            before = block.statuses[i].tolist()
             if PENDING not in before:
                 continue  # all of it had come before its last window closed; it may be dropped
             self.counters.count(before, states)
             amounts = self._spent_amounts(block, i)
-            block.state[i] = states
+            block.statuses[i] = states
             self._recount_spending(block, i, amounts)
             if PENDING not in states:
                 self._complete(row)
@@ -481,7 +484,7 @@ class State:
         """
         if not self.accounts or not block.flags.item(i) & COUNTED:
             return []
-        current_states = block.state[i].tolist() if states is None else states
+        current_states = block.statuses[i].tolist() if states is None else states
         spending, amounts = self.config.spending, list[SpentAmount | None]()
         expected, values = spending.expected(block.estimates[i]), block.values[i].tolist()
         for m, sign, guess in zip(spending.indices, spending.signs, expected, strict=True):
@@ -631,7 +634,7 @@ class LockedState:
 def new_learner(config: AgentConfig) -> Learner:
     """Return a learner that knows nothing."""
     return Learner(
-        config.features.size,
+        config.features.learner_dim,
         config.objective_set.first_conditions,
         prior=config.prior,
         half_life=config.half_life,

@@ -43,7 +43,7 @@ class Windows:
             block, i = ledger.readable(row)
             if block.number.item(i) != number:
                 continue  # completed before, and forgotten
-            row_states = states.setdefault(row, block.state[i].tolist())
+            row_states = states.setdefault(row, block.statuses[i].tolist())
             start = block.start.item(i)
             if start < math.inf:
                 resolved = objective_set.resolve(row_states, block.values[i].tolist(), start, end)
@@ -80,7 +80,7 @@ def find_windows(ledger: Ledger, objective_set: ObjectiveSet, activation_timeout
     block = ledger.gather(rows)
     for n, row in enumerate(rows.tolist()):
         # Also if it is over: a decision may have been late itself when it was made.
-        states, start = block.state[n].tolist(), block.start.item(n)
+        states, start = block.statuses[n].tolist(), block.start.item(n)
         end = objective_set.next_closing(states, start, -math.inf)
         if start == math.inf and PENDING in states:
             end = block.time.item(n) + activation_timeout
