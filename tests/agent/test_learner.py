@@ -88,7 +88,7 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
 ) -> None:
     """However many of the decisions in flight are kept one by one, and not as a sum."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mogro.agent.state.learner._MAX_ONE_BY_ONE", recent)
+        patch.setattr("mogro.agent.state.learner._MAX_LISTED_PENDING", recent)
         _compare_with_sums(data, half_life, asked)
 
 
