@@ -24,10 +24,12 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
     rooms = [account.balance(time).room for account in accounts]
     fits, saves, over, slack = [], [], [], []
     for k, row in enumerate(counted.tolist()):
-        needed = [
-            account.budget.max_cost or spend + math.sqrt(spend**2 + account.flight_squares)
-            for account, spend in zip(accounts, row, strict=True)
-        ]
+        needed = []
+        for account, spend in zip(accounts, row, strict=True):
+            strays = spend if unknown[k] else account.caution * spend
+            strays = math.hypot(strays, account.caution * math.sqrt(account.flight_squares))
+            saves_some = spend <= account.budget.bound
+            needed.append(account.budget.max_cost or spend + (0.0 if saves_some else strays))
         if all(much <= room for much, room in zip(needed, rooms, strict=True)):
             fits.append(k)
         if not unknown[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):

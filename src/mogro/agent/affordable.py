@@ -150,9 +150,11 @@ def _all_affordable(
         return False
     most = terms.spending.most_expected(terms.estimates)
     for account, balance, expected in zip(accounts, terms.balances, most, strict=True):
-        unknown = max(expected, _UNKNOWN_SHARE * account.budget.reserve)
-        strays = math.sqrt(unknown * unknown + account.flight_squares)
-        needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
+        unknown, caution = _UNKNOWN_SHARE * account.budget.reserve, account.caution
+        most_strayed = max(caution * expected, unknown)
+        strays = math.sqrt(most_strayed**2 + caution**2 * account.flight_squares)
+        counted = (1 + account.pending) * max(expected, unknown)
+        needed = account.budget.max_cost or counted + strays
         if needed > balance.room:
             return False
     return True
@@ -197,14 +199,20 @@ def _affordable(
 ) -> BoolArray:
     """Return for which arms, (K,), there is room.
 
-    An arm may cost twice what it counts, or bring nothing; so may all in flight, each by itself. If
-    there is room for none, it is the cheapest, or all that are as cheap up to rounding; unless no
-    arm that is known would save anything, on average, and others are not known: then one of these,
-    if it counts no more than there is room for, or all count more.
+    An arm may cost more than it counts, by its caution as a multiple; so may all in flight, each by
+    itself. One of which nothing is known may cost twice what it counts, and one that saves something
+    needs room only for what it counts. If there is room for none, it is the cheapest, or all that
+    are as cheap up to rounding; unless no arm that is known would save anything, on average, and
+    others are not known: then one of these, if it counts no more than there is room for, or all
+    count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])
-    needed = counted + np.sqrt(counted**2 + [account.flight_squares for account in accounts])
+    bounds = [budget.bound for budget in budgets]
+    caution = np.array([account.caution for account in accounts])
+    strays = np.where(unknown[:, None], 1.0, caution) * counted
+    in_flight = caution**2 * [account.flight_squares for account in accounts]
+    needed = np.where(counted <= bounds, counted, counted + np.sqrt(strays**2 + in_flight))
     for index, budget in enumerate(budgets):
         needed[:, index] = budget.max_cost or needed[:, index]
     fits = np.asarray((needed <= rooms).all(axis=1))
@@ -214,7 +222,7 @@ def _affordable(
         usual = counted
         if arms.view.contextual:
             usual, _ = _by_arms_alone(terms.spending, learner, arms)
-        saving = (usual <= [budget.bound for budget in budgets]).all(axis=1)
+        saving = (usual <= bounds).all(axis=1)
         keeping = np.asarray((counted <= rooms).all(axis=1))
         trials = unknown & keeping if keeping.any() else unknown
         if trials.any() and not (saving & ~unknown).any():

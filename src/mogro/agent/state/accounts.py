@@ -2,7 +2,7 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
-worth. It is to be at its aim, 20 above 0, saved up over the first decisions. The price of a
+worth. It is to be at its aim, 30 above 0, saved up over the first decisions. The price of a
 decision's worth is ``exp(L - surplus / 10)``, where the surplus is the level less its aim. That is
 a quick reaction around a slow L: dual ascent, by steps that fall like a root of those made, only
 where another price would make a difference. So it does not run away while money buys nothing, or
@@ -23,8 +23,8 @@ from mogro.agent.events import BudgetRecord
 from mogro.agent.objective import HalfLife
 
 _REACH = 10.0  # decisions' worth of surplus that change the price by a factor of e
-_AIM = 20.0  # decisions' worth
-_SAVED = 0.025  # of what a decision is allowed, at most, until the level is at its aim
+_AIM = 30.0  # decisions' worth
+_SAVED = 0.02  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
 _PRICE_STEP = 2.0  # of L in a look, for a surplus of a reach, over the root of the looks before
@@ -32,10 +32,16 @@ _DEMAND_LOOKS = 20.0  # looks, for what these would have bought money is saved
 _FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 30  # before a budget is said to be too small
+_CAUTION = 3.0  # root mean squares of surprises, for what an arm may cost beyond what is expected
+_FIRST_SQUARES = 400.0  # of what was expected, before anything has come, in decisions' worth
+_FIRST_SURPRISES = 100.0  # of their squares
+_LARGEST_SURPRISE = 10.0  # times what was expected; reports that are wrong by far count no more
+_REMEMBERED = 0.998  # of squares, by each decision that spends
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
     *("log_price", "demand", "weight", "least_spend", "time", "since"),
+    *("expected_squares", "surprise_squares"),
 )
 
 
@@ -72,6 +78,9 @@ class Account:
         How many count, and what they may spend together.
     spent, in_flight, pending, flight_squares
         What came back, what is expected of others, how many these are, and the sum of its squares.
+    expected_squares, surprise_squares
+        Squares of what was expected of decisions that have spent, and of how far they were from it,
+        in sums that fade, in decisions' worth.
     reserves
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
@@ -92,6 +101,7 @@ class Account:
         self._half_life = half_life
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
         self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
+        self.expected_squares = self.surprise_squares = 0.0
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.reserves: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
@@ -109,6 +119,17 @@ class Account:
         aim = _SAVED * self.decisions
         reserves = sum(self.reserves.values()) / self.budget.worth if self.reserves else 0.0
         return self.level - reserves - (aim if aim < _AIM else _AIM)
+
+    @property
+    def caution(self) -> float:
+        """How many times what is expected of an arm it may cost beyond that.
+
+        It follows from how far spends were from what was expected of them. An arm that is expected
+        to bring something may bring nothing, but costs nothing.
+        """
+        surprises = _FIRST_SURPRISES + self.surprise_squares
+        caution = _CAUTION * math.sqrt(surprises / (_FIRST_SQUARES + self.expected_squares))
+        return caution if self.budget.bound > 0 else min(caution, 1.0)
 
     @property
     def mean_least_spend(self) -> float:
@@ -200,6 +221,8 @@ class Account:
         if number < self.since:
             return
         self.reserves.pop(number, None)
+        if before is not None and after is not None and before[1] and not after[1]:
+            self._compare(before[0] / budget.worth, after[0] / budget.worth)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -216,6 +239,12 @@ class Account:
             if amount is not None:
                 self._spend(sign, amount)
                 self.level -= sign * amount[0] / budget.worth
+
+    def _compare(self, expected: float, spent: float) -> None:
+        """Learn how far spends are from what is expected, in decisions' worth."""
+        surprise = min(abs(spent - expected), _LARGEST_SURPRISE * abs(expected))
+        self.expected_squares = _REMEMBERED * self.expected_squares + expected * expected
+        self.surprise_squares = _REMEMBERED * self.surprise_squares + surprise * surprise
 
     def _count(self, sign: float, allowed: float) -> None:
         """Allow something for a decision; with -1 as sign no longer."""
