@@ -65,16 +65,22 @@ class BudgetTerms(NamedTuple):
         """
         least = tuple(self.spending.least_expected(self.estimates))
         at_stake = self._at_stake(index, weights) if steered else None
-        return self.budget_record(index)._replace(least_spend=least, at_stake=at_stake)
+        return self.budget_record(index, least, at_stake)
 
-    def budget_record(self, index: int) -> BudgetRecord:
+    def budget_record(
+        self,
+        index: int,
+        least_spend: tuple[float, ...] | None = None,
+        at_stake: tuple[float, ...] | None = None,
+    ) -> BudgetRecord:
         """Return what is written with any decision."""
         prices, reserve = tuple([balance.price for balance in self.balances]), None
         if self.counted is not None:
             index = self._index_of_all(index)
             spent = self.spending.expected(self.estimates[index])
             reserve = tuple(map(sub, self.counted[index].tolist(), spent))
-        return BudgetRecord(prices, reserve=reserve if reserve and any(reserve) else None)
+            reserve = reserve if any(reserve) else None
+        return BudgetRecord(prices, least_spend, at_stake, reserve)
 
     def _index_of_all(self, index: int) -> int:
         """Return the index among all arms of one for which there is room."""

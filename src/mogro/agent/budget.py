@@ -237,17 +237,22 @@ class Spending:
 
     def most_expected(self, estimates: FloatArray) -> list[float]:
         """Return the most that each budget expects of an arm, by estimates (K, M)."""
-        most = self.expected(np.minimum.reduce(estimates))
+        most = self._expected_of(estimates, estimates.argmin(axis=0).tolist())
         if not self._rises:
             return most
-        return list(map(max, most, self.expected(np.maximum.reduce(estimates))))
+        return list(map(max, most, self._expected_of(estimates, estimates.argmax(axis=0).tolist())))
 
     def least_expected(self, estimates: FloatArray) -> list[float]:
         """Return the least that each budget expects of an arm, by estimates (K, M)."""
-        least = self.expected(np.maximum.reduce(estimates))
+        least = self._expected_of(estimates, estimates.argmax(axis=0).tolist())
         if not self._rises:
             return least
-        return list(map(min, least, self.expected(np.minimum.reduce(estimates))))
+        return list(map(min, least, self._expected_of(estimates, estimates.argmin(axis=0).tolist())))
+
+    def _expected_of(self, estimates: FloatArray, arms: Sequence[int]) -> list[float]:
+        """Return what each budget expects by estimates (K, M): of an arm for each objective."""
+        item = estimates.item
+        return [max(item(arms[m], m) * slope + shift, floor) for m, slope, shift, floor in self._lines]
 
     def all_expected(self, estimates: FloatArray) -> FloatArray:
         """Return what all budgets expect of all arms by estimates (K, M): (K, B)."""
