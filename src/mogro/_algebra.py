@@ -1,6 +1,8 @@
 """Products of one learner or many, each with the bits it would have alone, on every processor."""
 
 import math
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -14,6 +16,7 @@ _MAX_WITHOUT_THREADS = 2**18
 _MAX_SHRINKAGE = 6.4e10
 _WORTHWHILE = 8  # rows to multiply at once
 _SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
+_PAIRWISE = 8  # numbers from which NumPy adds otherwise than one after the other
 _FEW = 32  # numbers of which Python finds the largest faster than NumPy
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -157,6 +160,13 @@ def largest(numbers: FloatArray) -> float:
     if numbers.size == 1:
         return numbers.item()
     return float(numbers.max() if numbers.size > _FEW else max(numbers.ravel().tolist()))
+
+
+def sums(numbers: FloatArray) -> FloatArray | float:
+    """Return the sums of numbers (..., n), to be broadcast against them: of a few, a float."""
+    if numbers.ndim == 1 and len(numbers) < _PAIRWISE:
+        return reduce(add, numbers.tolist())
+    return np.asarray(np.add.reduce(numbers, axis=-1, keepdims=True))
 
 
 def smallest(numbers: FloatArray) -> float:

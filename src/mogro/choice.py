@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from mogro._algebra import matvec, vecmat
+from mogro._algebra import matvec, sums, vecmat
 from mogro._screening import is_shared, screened_arms
 from mogro._streams import Rng, part_of
 from mogro._ties import best, differ_from_best, draw, first_copies
@@ -220,7 +220,7 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     arms, beliefs, _, rng, _, prices = inputs
     weights = drawn = bonus = inputs.weights()
     if prices is not None:
-        total = np.add.reduce(drawn, axis=-1, keepdims=True)
+        total = sums(drawn)
         weights = drawn + total * prices.weights
         if optimism is not None:
             known = optimism.weights

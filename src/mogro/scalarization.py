@@ -8,17 +8,15 @@ Any object with these methods will do; nothing has to be registered or inherited
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Protocol, TypeGuard
 
 import numpy as np
 
+from mogro._algebra import sums
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats, real, simplex
 
 _SMALL_CONCENTRATION = 0.1  # below it NumPy draws Dirichlet weights as broken sticks
-_PAIRWISE = 8  # numbers from which NumPy adds otherwise than one after the other
 
 
 class Scalarization(Protocol):
@@ -98,13 +96,8 @@ class RandomWeights:
     ) -> FloatArray:
         """Draw weights (*batch, M) on the simplex."""
         if self.concentration == 1.0:  # the usual case, several times faster for one learner
-            if not batch:
-                draws: FloatArray = rng.standard_exponential((objectives,))
-                sum_in_turn = objectives < _PAIRWISE
-                draws /= reduce(add, draws.tolist()) if sum_in_turn else np.add.reduce(draws)
-                return draws
-            draws = rng.standard_exponential((*batch, objectives))
-            draws /= np.add.reduce(draws, axis=-1, keepdims=True)
+            draws: FloatArray = rng.standard_exponential((*batch, objectives))
+            draws /= sums(draws)
             return draws
         concentration = self.dirichlet(objectives)
         if max(concentration) >= _SMALL_CONCENTRATION:

@@ -98,9 +98,9 @@ class BudgetTerms(NamedTuple):
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
-            index = estimates.dot(weights + prices).argmax().item()
+            index = int(estimates.dot(weights + prices).argmax())
         dear = self._choice_without_prices(weights, saving) if any(saving) else index
-        cheap = index if all(saving) else estimates.dot(prices).argmax().item()
+        cheap = index if all(saving) else int(estimates.dot(prices).argmax())
         if cheap == index == dear:
             return (0.0,) * len(saving)
         spent = [self.spending.expected(estimates[each]) for each in (cheap, index, dear)]
@@ -113,9 +113,11 @@ class BudgetTerms(NamedTuple):
 
     def _choice_without_prices(self, weights: FloatArray, saving: Sequence[bool]) -> int:
         """Return what an optimistic round would choose without the prices of accounts that save."""
-        pairs = zip(saving, self.balances, strict=True)
-        paid = [0.0 if saves else each.price for saves, each in pairs]
-        free = weights + self.spending.weights_of(paid)
+        free = weights
+        if not all(saving):
+            pairs = zip(saving, self.balances, strict=True)
+            paid = [0.0 if saves else each.price for saves, each in pairs]
+            free = weights + self.spending.weights_of(paid)
         variance = self.beliefs.variances(self.features) * self.beliefs.noise
         errors = np.sqrt(variance.dot(weights * weights))
         return int((self.estimates.dot(free) + _OPTIMISM * errors).argmax())
