@@ -5,6 +5,7 @@ import pytest
 from scipy.special import betainc
 
 import mogro
+from mogro._algebra import sums
 from mogro._validation import FloatArray
 from mogro.scalarization import RandomChebyshev, RandomHypervolume, RandomWeights
 
@@ -13,6 +14,14 @@ BULGE = np.array([[1.0, 0.0], [0.45, 0.45], [0.0, 1.0]])  # the middle is below 
 
 def draw(scalarization: mogro.RandomWeights, objectives: int, n: int) -> FloatArray:
     return scalarization.weights(objectives, step=0, batch=(n,), rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (7,), (8,), (9,), (300,), (4, 3), (2, 3, 9)])
+def test_sums_of_few_numbers_have_the_bits_of_numpy(shape: tuple[int, ...]) -> None:
+    for seed in range(20):
+        numbers = np.random.default_rng(seed).standard_exponential(shape)
+        wanted = np.add.reduce(numbers, axis=-1, keepdims=True)
+        np.testing.assert_array_equal(np.broadcast_to(sums(numbers), wanted.shape), wanted)
 
 
 @pytest.mark.parametrize("concentration", [1.0, 0.2, 5, [1.0, 0.5, 0.1], np.array([3, 1, 2])])

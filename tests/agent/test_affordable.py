@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import mogro
 from mogro.agent import affordable, decision
 from mogro.agent.affordable import apply_budgets
+from mogro.agent.budget import Spending
 from mogro.agent.decision_inputs import DecisionInputs
+from mogro.agent.objective_set import ObjectiveSet
 
 ARMS = dict(zip("abc", np.eye(3).tolist(), strict=True))
 MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
@@ -187,6 +189,26 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
         quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
         agent.reward(made.id, {"quality": quality, "cost": cost})
     assert {bool(any(amounts)) for amounts in at_stake} == {True, False}
+
+
+@pytest.mark.parametrize("arms", [1, 2, 40])
+def test_the_least_and_the_most_are_those_of_all_arms(arms: int) -> None:
+    budgets = [
+        mogro.Budget("cost", at_most=0.6),
+        mogro.Budget("cost", at_least=0.1),
+        mogro.Budget("quality", at_most=0.6),
+        mogro.Budget("quality", at_least=-0.6),
+    ]
+    for chosen in (budgets, budgets[:1], budgets[3:]):
+        spending = Spending(chosen, ObjectiveSet(OBJECTIVES))
+        for seed in range(20):
+            estimates = np.random.default_rng(seed).standard_normal((arms, 2))
+            spends = spending.all_expected(estimates)
+            for found, wanted in (
+                (spending.least_expected(estimates), spends.min(axis=0)),
+                (spending.most_expected(estimates), spends.max(axis=0)),
+            ):
+                np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
