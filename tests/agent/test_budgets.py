@@ -601,3 +601,42 @@ def test_as_much_money_is_saved_as_would_have_bought_something() -> None:
     for number in range(200, 400):  # what was to be bought is forgotten, and so is the money
         account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,)), 0, 0.0)
     assert 5 < account.surplus <= account.demand + 6 < 7
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.25, 1.0])  # of spends, in shares of their mean
+def test_caution_is_as_large_as_spends_stray(deviation: float) -> None:
+    account, rng = Account(mogro.Budget("cost", at_most=2.0), None), np.random.default_rng(0)
+    for number in range(2000):
+        mean = 20.0 * rng.random()
+        shape = 1 / deviation**2 if deviation else math.inf
+        spent = mean * rng.gamma(shape) / shape if deviation else mean
+        account.decide(number, mean, BudgetRecord((1.0,)), 0, 0.0)
+        account.change(number, (mean, True), (spent, False))
+    assert account.caution == pytest.approx(3 * deviation, rel=0.15, abs=0.3)
+
+
+def test_what_is_to_bring_something_may_bring_nothing_but_costs_nothing() -> None:
+    account = Account(mogro.Budget("click", at_least=0.1), None)
+    for number in range(100):
+        account.decide(number, -0.1, BudgetRecord((1.0,)), 0, 0.0)
+        account.change(number, (-0.1, True), (-1.0 * (number % 10 == 0), False))
+    assert account.caution == 1.0
+
+
+def test_a_report_that_is_wrong_by_far_counts_no_more_than_others() -> None:
+    cautions = []
+    for wrong in (20.0, 2e12):
+        account = Account(mogro.Budget("cost", at_most=2.0), None)
+        for number in range(50):
+            account.decide(number, 2.0, BudgetRecord((1.0,)), 0, 0.0)
+            account.change(number, (2.0, True), (wrong if number == 20 else 2.0, False))
+        cautions.append(account.caution)
+    assert cautions[0] < cautions[1] < 1.05 * cautions[0]
+
+
+def test_arms_that_save_stay_on_offer_while_dear_ones_are_in_flight() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.5, burst=20)))
+    for _ in range(5):
+        agent.decide({"c": ARMS["c"]})  # 2.0 each
+    assert agent.budgets[0].room < 2.0 * math.sqrt(5)  # all of them may cost more
+    assert agent.probabilities(ARMS).arms == ("a", "b")

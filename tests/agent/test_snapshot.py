@@ -90,7 +90,7 @@ def test_the_header_is_json_as_documented(tmp_path: Path) -> None:
     data = (tmp_path / "agent").read_bytes()
     start = data.index(b"\n", 8) + 1
     header = json.loads(data[8:start])
-    assert header["version"] == 12
+    assert header["version"] == 13
     assert header["config"]["objectives"][1]["window"] == 50.0
     assert set(header["config"]) == {"is", *(field.name for field in fields(AgentConfig))}
     items = {name: int(np.prod(shape)) for name, _, shape in header["arrays"]}

@@ -60,9 +60,10 @@ class Budget:
     Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
-    fills, so that some 20 decisions' worth stay in it. And an arm is not chosen, not even to
-    explore, if it would overdraw the account by more than ``burst`` decisions' worth at twice the
-    cost that is expected; if all would, the cheapest arm is chosen.
+    fills, so that some 30 decisions' worth stay in it. And an arm is not chosen, not even to
+    explore, if it would overdraw the account by more than ``burst`` decisions' worth should it cost
+    more than expected; if all would, the cheapest arm is chosen. How much more follows from how far
+    costs were from what was expected of them: three times their root mean square, as a share.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ class Budget:
     in flight and of the chosen arm, is at most n times the bound plus ``burst`` decisions' worth,
     unless there was no such arm: then it is the cheapest, and :attr:`mogro.Agent.budgets` says
     whether even that one is too dear. Realised spend mostly keeps the limit, too, because there is
-    room for an arm, and for each in flight, to cost twice what is expected.
+    room for an arm, and for each in flight, to cost more than expected: two and a half times as
+    much at first, less where costs turn out as they were expected, more where they do not.
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost

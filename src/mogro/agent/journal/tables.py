@@ -29,7 +29,7 @@ from mogro.agent.events import KINDS, Decided, Event
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
-VERSION = 6  # of the tables, and of events and snapshots in them
+VERSION = 7  # of the tables, and of events and snapshots in them
 ROWS = 4096  # events read at a time
 
 _TABLES = (

@@ -44,7 +44,7 @@ from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 from mogro.policies.persistence import check_room
 
-VERSION = 12  # journals hold snapshots, too: theirs follows
+VERSION = 13  # journals hold snapshots, too: theirs follows
 _TEXTS = ("ids", "arms", "records", "contexts")
 
 
