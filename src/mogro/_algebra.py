@@ -165,7 +165,7 @@ def largest(numbers: FloatArray) -> float:
 def sums(numbers: FloatArray) -> FloatArray | float:
     """Return the sums of numbers (..., n), to be broadcast against them: of a few, a float."""
     if numbers.ndim == 1 and len(numbers) < _PAIRWISE:
-        return reduce(add, numbers.tolist())
+        return float(reduce(add, numbers.tolist()))
     return np.asarray(np.add.reduce(numbers, axis=-1, keepdims=True))
 
 

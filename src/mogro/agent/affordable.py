@@ -207,12 +207,12 @@ def _affordable(
 ) -> BoolArray:
     """Return for which arms, (K,), there is room.
 
-    An arm may cost more than it counts, by its caution as a multiple; so may all in flight, each by
-    itself. One of which nothing is known may cost twice what it counts, and one that saves something
-    needs room only for what it counts. If there is room for none, it is the cheapest, or all that
-    are as cheap up to rounding; unless no arm that is known would save anything, on average, and
-    others are not known: then one of these, if it counts no more than there is room for, or all
-    count more.
+    An arm may cost more than it counts, as many times as the account's caution says; so may all in
+    flight, each by itself. One of which nothing is known may cost twice what it counts, and one
+    that saves something needs room only for what it counts. If there is room for none, it is the
+    cheapest, or all that are as cheap up to rounding; unless no arm that is known would save
+    anything, on average, and others are not known: then one of these, if it counts no more than
+    there is room for, or all count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])

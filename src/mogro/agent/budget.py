@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray, between, real
+from mogro._validation import FloatArray, IntArray, between, real
 from mogro.agent.objective import LARGEST
 from mogro.agent.objective_set import ObjectiveSet
 
@@ -239,22 +239,24 @@ class Spending:
 
     def most_expected(self, estimates: FloatArray) -> list[float]:
         """Return the most that each budget expects of an arm, by estimates (K, M)."""
-        most = self._expected_of(estimates, estimates.argmin(axis=0).tolist())
+        most = self._expected_of(estimates, estimates.argmin(axis=0))
         if not self._rises:
             return most
-        return list(map(max, most, self._expected_of(estimates, estimates.argmax(axis=0).tolist())))
+        return list(map(max, most, self._expected_of(estimates, estimates.argmax(axis=0))))
 
     def least_expected(self, estimates: FloatArray) -> list[float]:
         """Return the least that each budget expects of an arm, by estimates (K, M)."""
-        least = self._expected_of(estimates, estimates.argmax(axis=0).tolist())
+        least = self._expected_of(estimates, estimates.argmax(axis=0))
         if not self._rises:
             return least
-        return list(map(min, least, self._expected_of(estimates, estimates.argmin(axis=0).tolist())))
+        return list(map(min, least, self._expected_of(estimates, estimates.argmin(axis=0))))
 
-    def _expected_of(self, estimates: FloatArray, arms: Sequence[int]) -> list[float]:
-        """Return what each budget expects by estimates (K, M): of an arm for each objective."""
-        item = estimates.item
-        return [max(item(arms[m], m) * slope + shift, floor) for m, slope, shift, floor in self._lines]
+    def _expected_of(self, estimates: FloatArray, arms: IntArray) -> list[float]:
+        """Return what each budget expects by estimates (K, M), each objective's of an arm (M,)."""
+        value, k = estimates.item, arms.tolist()
+        return [
+            max(value(k[m], m) * slope + shift, floor) for m, slope, shift, floor in self._lines
+        ]
 
     def all_expected(self, estimates: FloatArray) -> FloatArray:
         """Return what all budgets expect of all arms by estimates (K, M): (K, B)."""
