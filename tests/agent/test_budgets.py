@@ -609,7 +609,7 @@ def test_caution_is_as_large_as_spends_stray(deviation: float) -> None:
     for number in range(2000):
         mean = 20.0 * rng.random()
         shape = 1 / deviation**2 if deviation else math.inf
-        spent = mean * rng.gamma(shape) / shape if deviation else mean
+        spent = mean * (rng.gamma(shape) / shape if deviation else 1 + 1e-9)
         account.decide(number, mean, BudgetRecord((1.0,)), 0, 0.0)
         account.change(number, (mean, True), (spent, False))
     assert account.caution == pytest.approx(3 * deviation, rel=0.15, abs=0.3)
@@ -629,7 +629,7 @@ def test_a_report_that_is_wrong_by_far_counts_no_more_than_others() -> None:
         account = Account(mogro.Budget("cost", at_most=2.0), None)
         for number in range(50):
             account.decide(number, 2.0, BudgetRecord((1.0,)), 0, 0.0)
-            account.change(number, (2.0, True), (wrong if number == 20 else 2.0, False))
+            account.change(number, (2.0, True), (wrong if number == 20 else 2.001, False))
         cautions.append(account.caution)
     assert cautions[0] < cautions[1] < 1.05 * cautions[0]
 
@@ -640,3 +640,16 @@ def test_arms_that_save_stay_on_offer_while_dear_ones_are_in_flight() -> None:
         agent.decide({"c": ARMS["c"]})  # 2.0 each
     assert agent.budgets[0].room < 2.0 * math.sqrt(5)  # all of them may cost more
     assert agent.probabilities(ARMS).arms == ("a", "b")
+
+
+@pytest.mark.parametrize("window", [None, 1])
+def test_what_is_in_flight_strays_by_what_it_counts(window: int | None) -> None:
+    account = Account(mogro.Budget("cost", at_most=1.0, window=window), None)
+    account.decide(0, 300.0, BudgetRecord((1.0,), reserve=(-298.0,)), 0, 0.0)
+    assert account.flight_squares == 4.0
+    account.change(0, (300.0, True), (4.0, False))  # twice as much as it counted
+    assert account.flight_squares == 0.0
+    assert account.expected_squares == account.surprise_squares == 4.0
+    account.decide(1, 300.0, BudgetRecord((1.0,), reserve=(-298.0,)), 0, 0.0)
+    account.decide(2, 3.0, BudgetRecord((1.0,)), 0, 0.0)
+    assert account.flight_squares == (13.0 if window is None else 9.0)

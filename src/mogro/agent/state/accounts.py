@@ -77,7 +77,8 @@ class Account:
     decisions, allowed
         How many count, and what they may spend together.
     spent, in_flight, pending, flight_squares
-        What came back, what is expected of others, how many these are, and the sum of its squares.
+        What came back, what is expected of others, how many these are, and the sum of squares of
+        what they count, with their reserves.
     expected_squares, surprise_squares
         Squares of what was expected of decisions that have spent, and of how far they were from it,
         in sums that fade, in decisions' worth.
@@ -194,15 +195,17 @@ class Account:
         if record.least_spend is not None:
             self.weight += 1
             self.least_spend += record.least_spend[index]
+        counted = expected
         if record.reserve is not None:
             self.reserves[number] = record.reserve[index]
+            counted += record.reserve[index]
         if budget.window is not None:
             self.entries[number] = time, budget.bound, (expected, True)
         self.decisions += 1
         self.allowed += budget.bound
         self.pending += 1
         self.in_flight += expected
-        self.flight_squares += expected * expected
+        self.flight_squares += counted * counted
         self.level += (budget.bound - expected) / budget.worth
 
     def _update_log_price(self, at_stake: float) -> None:
@@ -220,9 +223,9 @@ class Account:
         budget = self.budget
         if number < self.since:
             return
-        self.reserves.pop(number, None)
-        if before is not None and after is not None and before[1] and not after[1]:
-            self._compare(before[0] / budget.worth, after[0] / budget.worth)
+        reserve = self.reserves.pop(number, 0.0)
+        if before is not None and after is not None and before[1] and after[0] != before[0]:
+            self._compare((before[0] + reserve) / budget.worth, after[0] / budget.worth)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -235,9 +238,9 @@ class Account:
             sign = float(after is not None) - float(before is not None)
             self._count(sign, budget.bound)
             self.level += sign * budget.bound / budget.worth
-        for sign, amount in ((-1.0, before), (1.0, after)):
+        for sign, amount, beyond in ((-1.0, before, reserve), (1.0, after, 0.0)):
             if amount is not None:
-                self._spend(sign, amount)
+                self._spend(sign, amount, beyond)
                 self.level -= sign * amount[0] / budget.worth
 
     def _compare(self, expected: float, spent: float) -> None:
@@ -251,8 +254,8 @@ class Account:
         self.decisions += sign
         self.allowed += sign * allowed
 
-    def _spend(self, sign: float, amount: SpentAmount) -> None:
-        """Count an amount; with -1 as sign no longer."""
+    def _spend(self, sign: float, amount: SpentAmount, reserve: float) -> None:
+        """Count an amount, in flight with its reserve; with -1 as sign no longer."""
         spend, in_flight = amount
         if not in_flight:
             self.spent += sign * spend
@@ -260,7 +263,8 @@ class Account:
         self.pending += sign
         if self.pending:
             self.in_flight += sign * spend
-            self.flight_squares = max(0.0, self.flight_squares + sign * spend * spend)
+            square = (spend + reserve) ** 2
+            self.flight_squares = max(0.0, self.flight_squares + sign * square)
         else:
             self.in_flight = self.flight_squares = 0.0
 
@@ -293,9 +297,8 @@ class Account:
 
     def _forget(self, number: int) -> None:
         _, allowed, amount = self.entries.pop(number)
-        self.reserves.pop(number, None)
         self._count(-1.0, allowed)
-        self._spend(-1.0, amount)
+        self._spend(-1.0, amount, self.reserves.pop(number, 0.0))
 
     def save_state(self) -> dict[str, FloatArray]:
         """Return everything as arrays."""
