@@ -24,17 +24,18 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
     """Return the places of arms that there is room for, one by one; usual: in any context."""
     budgets = [account.budget for account in accounts]
     rooms = [account.balance(time).room for account in accounts]
-    fits, saves, over, slack = [], [], [], []
+    fits, saves, over, slack, untried = [], [], [], [], unknown.any(axis=1)
     for k, row in enumerate(counted.tolist()):
-        needed = []
+        needed = list[float]()
         for account, spend in zip(accounts, row, strict=True):
-            strays = spend if unknown[k] else account.caution * spend
+            told = not unknown[k, len(needed)]
+            strays = account.caution * spend if told else spend
             strays = math.hypot(strays, account.caution * math.sqrt(account.flight_squares))
-            saves_some = spend <= account.budget.bound
+            saves_some = told and spend <= account.budget.bound
             needed.append(account.budget.max_cost or spend + (0.0 if saves_some else strays))
         if all(much <= room for much, room in zip(needed, rooms, strict=True)):
             fits.append(k)
-        if not unknown[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
+        if not untried[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
             saves.append(k)
         beyond = list(zip(row, rooms, budgets, strict=True))
         over.append(max((spend - room) / abs(b.bound) for spend, room, b in beyond))
@@ -43,13 +44,13 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
         )
     if fits:
         return fits
-    if unknown.any() and not saves:
+    if untried.any() and not saves:
         keeps = [k for k, beyond in enumerate(over) if beyond <= 0]
-        trials = [k for k in np.flatnonzero(unknown).tolist() if k in keeps or not keeps]
+        trials = [k for k in np.flatnonzero(untried).tolist() if k in keeps or not keeps]
         if trials:
             return trials
-    least = min(beyond for k, beyond in enumerate(over) if not unknown[k])
-    return [k for k, beyond in enumerate(over) if not unknown[k] and beyond - slack[k] <= least]
+    least = min(beyond for k, beyond in enumerate(over) if not untried[k])
+    return [k for k, beyond in enumerate(over) if not untried[k] and beyond - slack[k] <= least]
 
 
 @given(
@@ -145,7 +146,7 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     state, inputs = agent._state, agent.decide(ARMS).inputs
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
-    counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros(3, dtype=np.bool_)
+    counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros((3, 1), dtype=np.bool_)
     what = inputs.budget_terms, state.accounts, state.learner, inputs.arms
     assert affordable._affordable(*what, counted, unknown).tolist() == [True, True, False]
 

@@ -143,8 +143,8 @@ def apply_budgets(
     terms = BudgetTerms(spending, balances, prices, estimates, arms.features, beliefs)
     if _all_affordable(terms, accounts, learner, arms):
         return arms, terms
-    counted, unknown_arms = _counted(terms, accounts, learner, arms, beliefs)
-    fits = _affordable(terms, accounts, learner, arms, counted, unknown_arms)
+    counted, unknown = _counted(terms, accounts, learner, arms, beliefs)
+    fits = _affordable(terms, accounts, learner, arms, counted, unknown)
     if fits.all():
         return arms, terms._replace(counted=counted)
     return arms.subset(fits), terms._replace(counted=counted, affordable=np.flatnonzero(fits))
@@ -153,14 +153,14 @@ def apply_budgets(
 def _all_affordable(
     terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
 ) -> bool:
-    """Tell whether there is room for every arm, were nothing known of it."""
+    """Tell whether there is room for every arm, the dearest or one of which nothing is known."""
     if arms.view.contextual and min(learner.observed.n.tolist()) <= learner.observed.dim:
         return False
     most = terms.spending.most_expected(terms.estimates)
     for account, balance, expected in zip(accounts, terms.balances, most, strict=True):
         unknown, caution = _UNKNOWN_SHARE * account.budget.reserve, account.caution
-        most_strayed = max(caution * expected, unknown)
-        strays = math.sqrt(most_strayed**2 + caution**2 * account.flight_squares)
+        in_flight = caution * math.sqrt(account.flight_squares)
+        strays = math.hypot(max(caution * expected, unknown), in_flight)
         counted = (1 + account.pending) * max(expected, unknown)
         needed = account.budget.max_cost or counted + strays
         if needed > balance.room:
@@ -175,7 +175,7 @@ def _counted(
     arms: ArmSet,
     beliefs: Beliefs,
 ) -> tuple[FloatArray, BoolArray]:
-    """Return what arms count, (K, B), and of which nothing is known, (K,).
+    """Return what arms count, and whether nothing is known of that, (K, B) both.
 
     Where the estimate in a context is unreliable, an arm counts at what it spends in any context;
     where nothing is known, at half the burst.
@@ -194,7 +194,7 @@ def _counted(
             unsure = np.where(unreliable, unsure_alone, unsure)
     unknown = unsure > _UNTRIED_VARIANCE
     guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
-    return np.where(unknown, guesses, spends), np.asarray(unknown.any(axis=1))
+    return np.where(unknown, guesses, spends), np.broadcast_to(unknown, spends.shape)
 
 
 def _affordable(
@@ -208,8 +208,8 @@ def _affordable(
     """Return for which arms, (K,), there is room.
 
     An arm may cost more than it counts, as many times as the account's caution says; so may all in
-    flight, each by itself. One of which nothing is known may cost twice what it counts, and one
-    that saves something needs room only for what it counts. If there is room for none, it is the
+    flight, each by itself. What nothing is known of may be twice what it counts, and an arm that
+    saves something needs room only for what it counts. If there is room for none, it is the
     cheapest, or all that are as cheap up to rounding; unless no arm that is known would save
     anything, on average, and others are not known: then one of these, if it counts no more than
     there is room for, or all count more.
@@ -218,26 +218,27 @@ def _affordable(
     rooms = np.array([balance.room for balance in terms.balances])
     bounds = [budget.bound for budget in budgets]
     caution = np.array([account.caution for account in accounts])
-    strays = np.where(unknown[:, None], 1.0, caution) * counted
-    in_flight = caution**2 * [account.flight_squares for account in accounts]
-    needed = np.where(counted <= bounds, counted, counted + np.sqrt(strays**2 + in_flight))
+    in_flight = caution * np.sqrt([account.flight_squares for account in accounts])
+    strays = np.hypot(np.where(unknown, 1.0, caution) * counted, in_flight)
+    needed = np.where((counted <= bounds) & ~unknown, counted, counted + strays)
     for index, budget in enumerate(budgets):
         needed[:, index] = budget.max_cost or needed[:, index]
     fits = np.asarray((needed <= rooms).all(axis=1))
     if fits.any():
         return fits
-    if unknown.any():
+    untried = np.asarray(unknown.any(axis=1))
+    if untried.any():
         usual = counted
         if arms.view.contextual:
             usual, _ = _by_arms_alone(terms.spending, learner, arms)
         saving = (usual <= bounds).all(axis=1)
         keeping = np.asarray((counted <= rooms).all(axis=1))
-        trials = unknown & keeping if keeping.any() else unknown
-        if trials.any() and not (saving & ~unknown).any():
+        trials = untried & keeping if keeping.any() else untried
+        if trials.any() and not (saving & ~untried).any():
             return trials
     worths = [budget.worth for budget in budgets]
     over = ((counted - rooms) / worths).max(axis=1)
-    over[unknown] = np.inf
+    over[untried] = np.inf
     slack = EQUAL_SCORES * ((np.abs(counted) + np.abs(rooms)) / worths).max(axis=1)
     return np.asarray(over - slack <= over.min())
 

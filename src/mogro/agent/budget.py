@@ -61,9 +61,10 @@ class Budget:
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
     fills, so that some 30 decisions' worth stay in it. And an arm is not chosen, not even to
-    explore, if it would overdraw the account by more than ``burst`` decisions' worth should it cost
-    more than expected; if all would, the cheapest arm is chosen. How much more follows from how far
-    costs were from what was expected of them: three times their root mean square, as a share.
+    explore, if it would overdraw the account by more than ``burst`` decisions' worth, should it
+    cost more than expected (or bring nothing); if all would, the cheapest arm is chosen. How much
+    more follows from how far costs were from what was expected of them: three times their root mean
+    square, as a share. An arm that is expected to spend no more than the bound needs no such room.
 
     Parameters
     ----------
@@ -88,7 +89,8 @@ class Budget:
     unless there was no such arm: then it is the cheapest, and :attr:`mogro.Agent.budgets` says
     whether even that one is too dear. Realised spend mostly keeps the limit, too, because there is
     room for an arm, and for each in flight, to cost more than expected: two and a half times as
-    much at first, less where costs turn out as they were expected, more where they do not.
+    much at first, less where costs turn out as they were expected, more where they do not. What
+    costs more than eleven times as much is no surprise any larger than that.
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
@@ -108,8 +110,9 @@ class Budget:
     offer than the cheapest arm, all that is spent up to then, with what is in flight and this arm,
     turns out within n times the bound plus ``burst`` decisions' worth. Where there is no such
     room, there is only the cheapest arm: let the burst be worth ``max_cost`` times one more than
-    are usually in flight. A cost that never comes counts at its estimate once its window has
-    closed, and decisions of a holdout spend what they spend: for these nothing is certain.
+    are usually in flight. Nothing is certain of a cost that never comes, which counts at its
+    estimate once its window has closed; of a holdout, which spends what it spends; and of arms of
+    which nothing is known, which are tried if all others are above the bound on average.
 
     What was decided by others (:meth:`mogro.Agent.observe`, :meth:`mogro.Agent.learn`) does not
     count, nor do decisions that were withdrawn or whose condition was not met.

@@ -21,7 +21,7 @@ from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
 from mogro.agent.events import BudgetRecord, Decided
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
-from mogro.agent.state.accounts import LOOK_EVERY, Account
+from mogro.agent.state.accounts import Account, looks
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -353,10 +353,9 @@ def _baseline_decision(
 
 def _budget_record(inputs: DecisionInputs, choice: Choice) -> BudgetRecord:
     """Return what budgets had to do with a choice."""
-    terms, step = inputs.budget_terms, inputs.step
+    terms, index = inputs.budget_terms, int(choice.arm)
     assert terms is not None
-    index = int(choice.arm)
-    if step % LOOK_EVERY:
+    if not looks(inputs.step):
         return terms.budget_record(index)
     steered = inputs.prices is not None and inputs.explore is None and not choice.uniform
     return terms.record(index, choice.weights, steered=steered)

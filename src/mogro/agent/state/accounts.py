@@ -26,17 +26,19 @@ _REACH = 10.0  # decisions' worth of surplus that change the price by a factor o
 _AIM = 30.0  # decisions' worth
 _SAVED = 0.02  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
-LOOK_EVERY = 5  # decisions, of which one looks what other prices would do
+_LOOK_EVERY = 5  # decisions, of which one looks what other prices would do
+_GOLDEN = 2654435769  # of 2**32: multiples are spread evenly, those of every k-th decision, too
 _PRICE_STEP = 2.6  # of L in a look, for a surplus of a reach, over the root of the looks before
 _DEMAND_LOOKS = 20.0  # looks, for what these would have bought money is saved
 _FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 18  # before a budget is said to be too small
 _CAUTION = 3.0  # root mean squares of surprises, for what an arm may cost beyond what is expected
-_FIRST_SQUARES = 400.0  # of what was expected, before anything has come, in decisions' worth
-_FIRST_SURPRISES = 100.0  # of their squares
+_FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
+_FIRST_SQUARES = 400.0  # of what was expected, which this counts for, in decisions' worth
 _LARGEST_SURPRISE = 10.0  # times what was expected; reports that are wrong by far count no more
 _REMEMBERED = 0.998  # of squares, by each decision that spends
+_TINY = 1e-100  # decisions' worth
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
@@ -47,6 +49,14 @@ _NUMBERS = (
 
 # What a decision has spent, or is expected to, and whether it is in flight.
 SpentAmount = tuple[float, bool]
+
+
+def looks(step: int) -> bool:
+    """Tell whether a decision, after so many others, looks what other prices would do.
+
+    Requests may come in turns: looks keep no time with them.
+    """
+    return step * _GOLDEN % 2**32 < 2**32 // _LOOK_EVERY
 
 
 class AccountBalance(NamedTuple):
@@ -102,7 +112,8 @@ class Account:
         self._half_life = half_life
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
         self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
-        self.expected_squares = self.surprise_squares = 0.0
+        self.expected_squares = _FIRST_SQUARES
+        self.surprise_squares = _FIRST_SQUARES * _FIRST_SURPRISE**2
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.reserves: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
@@ -125,11 +136,10 @@ class Account:
     def caution(self) -> float:
         """How many times what is expected of an arm it may cost beyond that.
 
-        It follows from how far spends were from what was expected of them. An arm that is expected
-        to bring something may bring nothing, but costs nothing.
+        It follows from how far spends were from what was expected of them. An arm that is to bring
+        something may bring nothing: at most 1 then.
         """
-        surprises = _FIRST_SURPRISES + self.surprise_squares
-        caution = _CAUTION * math.sqrt(surprises / (_FIRST_SQUARES + self.expected_squares))
+        caution = _CAUTION * math.sqrt(self.surprise_squares / self.expected_squares)
         return caution if self.budget.bound > 0 else min(caution, 1.0)
 
     @property
@@ -138,7 +148,7 @@ class Account:
 
         The weight of looks fades with a half-life, so that decisions may have to tell of them.
         """
-        looks = max(self.weight, self.decisions / LOOK_EVERY)
+        looks = max(self.weight, self.decisions / _LOOK_EVERY)
         return (
             self.least_spend / self.weight if looks >= _MIN_LOOKS and self.weight > 0 else -math.inf
         )
@@ -245,6 +255,8 @@ class Account:
 
     def _compare(self, expected: float, spent: float) -> None:
         """Learn how far spends are from what is expected, in decisions' worth."""
+        if abs(expected) < _TINY:
+            return
         surprise = min(abs(spent - expected), _LARGEST_SURPRISE * abs(expected))
         self.expected_squares = _REMEMBERED * self.expected_squares + expected * expected
         self.surprise_squares = _REMEMBERED * self.surprise_squares + surprise * surprise
