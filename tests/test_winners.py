@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 from mogro._integration import WeightDistribution, _Nets, _Refinement, estimate
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
 from mogro._winners import Scores, count_wins
 
 KINDS = {"sums": (0.0, 1.0), "minima": (1.0, 0.0), "both": (1.0, 0.05)}
@@ -27,13 +27,18 @@ def draw(shape: str, arms: int, objectives: int, rng: np.random.Generator) -> Fl
     return 1e25 * np.abs(values) if shape == "large" else np.abs(values)
 
 
-def shares(scores: Scores, weights: FloatArray) -> FloatArray:
-    """Return who wins how much at each of the weights, (n, K), by all terms of all scores."""
+def shares(scores: Scores, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return who wins how much at each of the weights, (n, K), and where rounding decides who ties.
+
+    This is by all terms of all scores.
+    """
     terms = weights[:, None, :] * scores.values
     table = scores.min_factor * terms.min(axis=2) + scores.sum_factor * terms.sum(axis=2)
-    top = table.max(axis=1)
-    tied = table >= (top - scores.slack(weights, top))[:, None]
-    return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+    behind = table.max(axis=1)[:, None] - table
+    slack = scores.slack(weights, table.max(axis=1))[:, None]
+    tied = behind <= slack
+    rounded = (np.abs(behind - slack) < 0.1 * slack).any(axis=1)
+    return np.asarray(tied / tied.sum(axis=1, keepdims=True)), np.asarray(rounded)
 
 
 @given(
@@ -54,7 +59,8 @@ def test_winners_are_those_of_all_scores(
     weights = rng.exponential(size=(count, objectives)) ** rng.choice([1, 8])
     if rng.random() < 0.3:
         weights[rng.random(weights.shape) < 0.2] = 1e-40
-    expected, masses, net = shares(scores, weights), rng.random(count), rng.integers(0, 4, count)
+    expected, rounded = shares(scores, weights)
+    masses, net = np.where(rounded, 0.0, rng.random(count)), rng.integers(0, 4, count)
     wins = count_wins(scores, weights, masses=masses, net_indices=net, net_count=4)
     each = masses[:, None] * expected
     np.testing.assert_allclose(

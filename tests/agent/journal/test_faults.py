@@ -25,6 +25,7 @@ from mogro.agent.errors import (
     JournalUnavailable,
     NewerJournal,
 )
+from mogro.agent.journal.tables import VERSION
 
 
 @contextmanager
@@ -232,15 +233,18 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
-    query(shop, "UPDATE mogro_agents SET version = 7")
-    with pytest.raises(NewerJournal, match=r": its format is version 7; this mogro reads 6 only"):
+    newer = VERSION + 1
+    query(shop, f"UPDATE mogro_agents SET version = {newer}")
+    message = f": its format is version {newer}; this mogro reads {VERSION} only"
+    with pytest.raises(NewerJournal, match=message):
         mogro.Agent.open(shop)
 
 
 def test_an_older_journal(shop: str) -> None:
     opened(shop).close()
     query(shop, "UPDATE mogro_agents SET version = 1")
-    with pytest.raises(JournalError, match=r": its format is version 1; this mogro reads 6 only"):
+    message = f": its format is version 1; this mogro reads {VERSION} only"
+    with pytest.raises(JournalError, match=message):
         mogro.Agent.open(shop)
 
 
