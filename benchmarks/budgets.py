@@ -30,6 +30,9 @@ OUT = Path("out", "budgets")
 TARGETS = (2.9e-5, 3.5e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
 KNOWN, SIZE, BURST = 1785, 24, 20  # prompts for the warm start, features, decisions' worth
 HALF_LIFE = 231  # observations: what the forgetting of paretobandit (0.997) comes to
+PHASE = 608  # prompts of each of three phases, of which the second differs
+CHANGED_TARGETS = (2.3e-4, 3.0e-4, 6.62e-4, 1.87e-3)  # the last three are those of paretobandit
+CHEAP, BROKEN = 0.1 / 5.625, 0.75  # its factor of the dearest model's price, and bad quality
 ORDERS = int(os.environ.get("ORDERS", "20"))
 ARMS = np.eye(len(MODELS))
 LIST = (2.9e-5, 5.0e-4, 1.5e-2)  # what a usual prompt costs, by the models' list prices
@@ -102,7 +105,7 @@ class Played(NamedTuple):
     overdraft: float
 
 
-Change = Callable[[int], tuple[np.ndarray, np.ndarray]]  # factors of quality and cost at a prompt
+Change = Callable[[np.ndarray, np.ndarray], None]  # what becomes of quality and cost, (K,) each
 
 
 def play(
@@ -114,7 +117,7 @@ def play(
     change: Change | None = None,
     delay: int = 0,
 ) -> Played:
-    """Route prompts under a budget; weights are all on quality.
+    """Route prompts under a budget; weights are all on quality. The second phase may be changed.
 
     The overdraft is what is expected to be spent beyond n times the target and the burst, in
     decisions' worth, wherever some arm would have kept that limit.
@@ -128,9 +131,10 @@ def play(
         k = MODELS.index(decision.arm)
         if _had_choice(decision):
             overdraft = max(overdraft, -agent.budgets[0].room / target)
-        factors = (np.ones(3), np.ones(3)) if change is None else change(t)
-        quality = float(prompts.quality[n, k] * factors[0][k])
-        cost = float(prompts.cost[n, k] * factors[1][k])
+        qualities, costs = prompts.quality[n].copy(), prompts.cost[n].copy()
+        if change is not None and PHASE <= t < 2 * PHASE:
+            change(qualities, costs)
+        quality, cost = float(qualities[k]), float(costs[k])
         rows.append((quality, cost, k))
         due = t + int(rng.integers(delay + 1))
         waiting.append((due, decision.id, {"quality": quality, "cost": cost}))
@@ -166,6 +170,10 @@ def summary(played: Sequence[Played], target: float) -> dict[str, object]:
         "ratio_max": running[:, -1].max(),
         "quality": quality.mean(),
         "phases": [part.mean() for part in thirds[0]],
+        "phases_high": [
+            part.mean() + 1.96 * part.mean(axis=1).std(ddof=1) / np.sqrt(len(played))
+            for part in thirds[0]
+        ],
         "phase_quality": [part.mean() for part in thirds[1]],
         "running_mean": float(np.median(running[:, 500:].max(axis=1))),
         "running_max": running[:, 500:].max(),
@@ -215,33 +223,34 @@ def _fresh(
     ]
 
 
-def _phases(quality: np.ndarray, cost: np.ndarray) -> Change:
-    """Return factors that hold in the second third."""
-
-    def change(t: int) -> tuple[np.ndarray, np.ndarray]:
-        return (quality, cost) if 608 <= t < 1216 else (np.ones(3), np.ones(3))
-
-    return change
-
-
 def _changed(prompts: Prompts, change: Change) -> list[dict[str, object]]:
-    known = warm_agent(prompts, half_life=HALF_LIFE)
+    """Three phases, as paretobandit has them: the third has the prompts of the first again."""
+    known, again = warm_agent(prompts, half_life=HALF_LIFE), np.random.default_rng(1)
+    phases = [
+        np.concatenate([o[: 2 * PHASE], again.permutation(o[:PHASE])]) for o in orders(prompts)
+    ]
     return [
-        summary(
-            [play(copy.deepcopy(known), prompts, o, t, change=change) for o in orders(prompts)], t
-        )
-        for t in (2.3e-4, 6.6e-4, 1.9e-3)
+        summary([play(copy.deepcopy(known), prompts, o, t, change=change) for o in phases], t)
+        for t in CHANGED_TARGETS
     ]
 
 
 def drift(prompts: Prompts) -> list[dict[str, object]]:
-    """The dearest model costs a fiftieth in the second third; nobody tells."""
-    return _changed(prompts, _phases(np.ones(3), np.array([1.0, 1.0, 0.02])))
+    """The dearest model costs a fifty-sixth in the second phase; nobody tells."""
+
+    def change(quality: np.ndarray, cost: np.ndarray) -> None:
+        cost[2] *= CHEAP
+
+    return _changed(prompts, change)
 
 
 def failure(prompts: Prompts) -> list[dict[str, object]]:
-    """The middle model has half its quality in the second third; nobody tells."""
-    return _changed(prompts, _phases(np.array([1.0, 0.5, 1.0]), np.ones(3)))
+    """The middle model has a quality of 0.75 in the second phase; nobody tells."""
+
+    def change(quality: np.ndarray, cost: np.ndarray) -> None:
+        quality[1] = BROKEN
+
+    return _changed(prompts, change)
 
 
 def delays(prompts: Prompts) -> list[dict[str, object]]:

@@ -121,7 +121,7 @@ class Posterior:
     @property
     def y2(self) -> FloatArray:
         """Sum of y^2, (*batch, M)."""
-        return self._by_objective(diagonals(self.sums())[..., self.dim :])
+        return self._by_objective(self._diagonal()[..., self.dim :])
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
@@ -162,7 +162,7 @@ class Posterior:
         n, d = self.n[..., None], self.dim
         if self._groups is not None:
             freedom = n - np.count_nonzero(self._groups < 0)
-            squares = diagonals(self.sums())[..., :d]
+            squares = self._diagonal()[..., :d]
             sizes = squares / np.maximum(self.uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(self._solution[..., d, :])).max(axis=-1, keepdims=True)
             errors = np.maximum(self._squares, _evidence.LEAST_NOISE * effect * freedom)
@@ -171,7 +171,7 @@ class Posterior:
             freedom, errors = n + (unused - d), np.maximum(self._squares - penalty, 0)
         if smallest(freedom) > _MIN_FREEDOM:
             return self._by_objective(errors / freedom)
-        mean_squares = (diagonals(self.sums())[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
+        mean_squares = (self._diagonal()[..., d:] + (n == 0)) / np.where(n > 0, n, 1)
         noise = errors / np.maximum(freedom, _MIN_FREEDOM)
         return self._by_objective(np.where(freedom > _MIN_FREEDOM, noise, mean_squares))
 
@@ -316,6 +316,21 @@ class Posterior:
             return self._sums
         rows = self._recent_rows()
         return np.asarray(self._sums + rows.mT @ rows)
+
+    def first_sums(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return V (*batch, G, k, k) and b (*batch, M, k) of the first features, k of them."""
+        d, rows = self.dim, self._recent_rows()
+        first = rows[..., :count]
+        V = self._sums[..., :count, :count] + first.mT @ first
+        b = self._sums[..., d:, :count] + rows[..., d:].mT @ first
+        return V, self._by_objective(b)
+
+    def _diagonal(self) -> FloatArray:
+        """Return the sums of squares of z, (*batch, G, d + m)."""
+        diagonal = diagonals(self._sums)
+        if self._recent:
+            diagonal = diagonal + np.square(self._recent_rows()).sum(axis=-2)
+        return diagonal
 
     def _recent_rows(self) -> FloatArray:
         """Return the observations that the sums lack, (*batch, G, n, d + m)."""

@@ -173,20 +173,24 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
             for index, balance in enumerate(terms.balances):
                 if balance.surplus <= 0:
                     paid[spending.indices[index]] += spending.weights[index] * balance.price
-            now, free, cheap = [], [], []
+            now, priced, free, cheap = [], [], [], []
             for x, estimates in zip(terms.features, terms.estimates, strict=True):
                 error = math.sqrt(x @ inputs.beliefs.S[0] @ x * inputs.beliefs.noise[0])
                 now.append(estimates @ (weights + terms.prices.weights))
+                priced.append(estimates @ (weights + terms.prices.weights) + 2 * error)
                 free.append(estimates @ (weights + paid) + 2 * error)
                 cheap.append(estimates @ terms.prices.weights)
             chosen = list(ARMS).index(made.arm) if terms.affordable is None else np.argmax(now)
             for index, balance in enumerate(terms.balances):
                 spends = terms.spends[:, index]
                 if balance.surplus > 0:
-                    wanted = spends[np.argmax(free)] - spends[chosen]
+                    wanted = spends[np.argmax(free)] - spends[np.argmax(priced)]
+                    demand = spends[np.argmax(free)] - spends[chosen]
                 else:
-                    wanted = spends[chosen] - spends[np.argmax(cheap)]
+                    wanted, demand = spends[chosen] - spends[np.argmax(cheap)], 0.0
+                assert record.demand is not None
                 assert math.isclose(record.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
+                assert math.isclose(record.demand[index], max(0.0, demand), abs_tol=1e-9)
         quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
         agent.reward(made.id, {"quality": quality, "cost": cost})
     assert {bool(any(amounts)) for amounts in at_stake} == {True, False}

@@ -596,11 +596,12 @@ def test_an_arm_that_nobody_knows_waits_until_the_account_has_recovered() -> Non
 def test_as_much_money_is_saved_as_would_have_bought_something() -> None:
     account = Account(mogro.Budget("cost", at_most=2.0), None)
     for number in range(200):  # each spends nothing, and every 19th look finds what to buy
-        record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=(2000.0 * (number % 19 == 1),))
+        wanted = (2000.0 * (number % 19 == 1),)
+        record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=wanted, demand=wanted)
         account.decide(number, 0.0, record, 0, 0.0)
     assert account.level == 200
     for number in range(200, 400):  # what was to be bought is forgotten, and so is the money
-        account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,)), 0, 0.0)
+        account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,), (0.0,)), 0, 0.0)
     assert 5 < account.surplus <= account.demand + 6 < 7
 
 

@@ -12,18 +12,17 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
 from mogro.agent.features.arms import ArmSet
+from mogro.agent.features.feature_map import with_constant
 from mogro.agent.state.accounts import Account, AccountBalance
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.valuation import Prices
 
-_UNRELIABLE_VARIANCE = (
-    1.0  # in units of the noise, above which estimates in a context are not relied on
-)
-_UNTRIED_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
+_UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _OPTIMISM = 2.0  # standard errors, in looks for what money would buy
-_RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
+_RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
+_TINY = float(np.finfo(np.float64).tiny) ** 0.5
 
 
 class BudgetTerms(NamedTuple):
@@ -64,14 +63,15 @@ class BudgetTerms(NamedTuple):
         decision that explores.
         """
         least = tuple(self.spending.least_expected(self.estimates))
-        at_stake = self._at_stake(index, weights) if steered else None
-        return self.budget_record(index, least, at_stake)
+        at_stake, demand = self._look(index, weights) if steered else (None, None)
+        return self.budget_record(index, least, at_stake, demand)
 
     def budget_record(
         self,
         index: int,
         least_spend: tuple[float, ...] | None = None,
         at_stake: tuple[float, ...] | None = None,
+        demand: tuple[float, ...] | None = None,
     ) -> BudgetRecord:
         """Return what is written with any decision."""
         prices, reserve = tuple([balance.price for balance in self.balances]), None
@@ -80,18 +80,21 @@ class BudgetTerms(NamedTuple):
             spent = self.spending.expected(self.estimates[index])
             reserve = tuple(map(sub, self.counted[index].tolist(), spent))
             reserve = reserve if any(reserve) else None
-        return BudgetRecord(prices, least_spend, at_stake, reserve)
+        return BudgetRecord(prices, least_spend, at_stake, demand, reserve)
 
     def _index_of_all(self, index: int) -> int:
         """Return the index among all arms of one for which there is room."""
         return index if self.affordable is None else self.affordable.item(index)
 
-    def _at_stake(self, index: int, weights: FloatArray | None) -> tuple[float, ...]:
-        """Return for every budget what other prices would change, were there room.
+    def _look(
+        self, index: int, weights: FloatArray | None
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return for every budget what other prices would change, and what it wants to spend more.
 
-        Where there is a surplus, how much more would be spent without a price, by an optimistic
-        round? Otherwise, how much less if only prices counted? Prices are looked at together,
-        because they may hold each other.
+        Both as if there were room. Where there is a surplus, an optimistic round is asked: how much
+        more would it spend without a price than with it, and how much more than was chosen?
+        Otherwise, how much less would be spent if only prices counted? Prices are looked at
+        together, because they may hold each other.
         """
         prices, estimates = self.prices.weights, self.estimates
         saving = [balance.surplus > 0 for balance in self.balances]
@@ -99,28 +102,27 @@ class BudgetTerms(NamedTuple):
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
             index = int(estimates.dot(weights + prices).argmax())
-        dear = self._choice_without_prices(weights, saving) if any(saving) else index
         cheap = index if all(saving) else int(estimates.dot(prices).argmax())
-        if cheap == index == dear:
-            return (0.0,) * len(saving)
-        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, dear)]
-        return tuple(
-            [
-                max(0.0, most - now if saves else now - least)
-                for saves, least, now, most in zip(saving, *spent, strict=True)
-            ]
-        )
+        priced, free = self._optimistic_choices(weights, saving) if any(saving) else (index, index)
+        if cheap == index == priced == free:
+            return (0.0,) * len(saving), (0.0,) * len(saving)
+        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, priced, free)]
+        at_stake, demand = [], []
+        for saves, least, now, usual, most in zip(saving, *spent, strict=True):
+            at_stake.append(max(0.0, most - usual if saves else now - least))
+            demand.append(max(0.0, most - now) if saves else 0.0)
+        return tuple(at_stake), tuple(demand)
 
-    def _choice_without_prices(self, weights: FloatArray, saving: Sequence[bool]) -> int:
-        """Return what an optimistic round would choose without the prices of accounts that save."""
-        free = weights
-        if not all(saving):
-            pairs = zip(saving, self.balances, strict=True)
-            paid = [0.0 if saves else each.price for saves, each in pairs]
-            free = weights + self.spending.weights_of(paid)
+    def _optimistic_choices(self, weights: FloatArray, saving: Sequence[bool]) -> tuple[int, int]:
+        """Return what an optimistic round would choose, and without prices of savers."""
+        prices = free = self.prices.weights
+        pairs = zip(saving, self.balances, strict=True)
+        free = self.spending.weights_of([0.0 if saves else each.price for saves, each in pairs])
         variance = self.beliefs.variances(self.features) * self.beliefs.noise
-        errors = np.sqrt(variance.dot(weights * weights))
-        return int((self.estimates.dot(free) + _OPTIMISM * errors).argmax())
+        bonus = _OPTIMISM * np.sqrt(variance.dot(weights * weights))
+        values = self.estimates.dot(weights) + bonus
+        priced, unpriced = (values + self.estimates.dot(added) for added in (prices, free))
+        return int(priced.argmax()), int(unpriced.argmax())
 
 
 def apply_budgets(
@@ -154,15 +156,31 @@ def _all_affordable(
     terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
 ) -> bool:
     """Tell whether there is room for every arm, the dearest or one of which nothing is known."""
-    if arms.view.contextual and min(learner.observed.n.tolist()) <= learner.observed.dim:
+    spending, contextual = terms.spending, arms.view.contextual
+    if contextual and min(learner.observed.n.tolist()) <= learner.observed.dim:
         return False
-    most = terms.spending.most_expected(terms.estimates)
-    for account, balance, expected in zip(accounts, terms.balances, most, strict=True):
-        unknown, caution = _UNKNOWN_SHARE * account.budget.reserve, account.caution
-        in_flight = caution * math.sqrt(account.flight_squares)
-        strays = math.hypot(max(caution * expected, unknown), in_flight)
-        counted = (1 + account.pending) * max(expected, unknown)
-        needed = account.budget.max_cost or counted + strays
+    rooms = list(zip(accounts, terms.balances, strict=True))
+    if not _is_room(spending.most_expected(terms.estimates), rooms):
+        return False
+    if not contextual:
+        return True
+    x = with_constant(arms.raw_features)
+    usual = x.dot(learner.theta[:, : x.shape[1]].T)  # without what the context changes
+    return _is_room(spending.most_expected(usual), rooms)
+
+
+def _is_room(most: Sequence[float], rooms: Sequence[tuple[Account, AccountBalance]]) -> bool:
+    """Tell whether there is room for the most that each budget expects, or for what is unknown."""
+    for expected, (account, balance) in zip(most, rooms, strict=True):
+        budget, caution = account.budget, account.caution
+        if budget.max_cost is not None:
+            needed = budget.max_cost
+        else:
+            unknown = _UNKNOWN_SHARE * budget.reserve
+            strays = max(caution * expected, unknown)
+            if account.pending:
+                strays = math.hypot(strays, caution * math.sqrt(account.flight_squares))
+            needed = (1 + account.pending) * max(expected, unknown) + strays
         if needed > balance.room:
             return False
     return True
@@ -177,24 +195,21 @@ def _counted(
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, and whether nothing is known of that, (K, B) both.
 
-    Where the estimate in a context is unreliable, an arm counts at what it spends in any context;
-    where nothing is known, at half the burst.
+    In a context, an arm that was observed less often than contexts have features counts at what it
+    spends in any; where nothing is known, at half the burst.
     """
     spending, spends = terms.spending, terms.spends
-    unsure = beliefs.variances(arms.features)
-    if unsure.shape[1] > 1:
-        unsure = unsure[:, spending.indices]
     if arms.view.contextual:
-        unreliable = (unsure > _UNRELIABLE_VARIANCE) | (
-            learner.observed.n.min() <= learner.observed.dim
-        )
-        if unreliable.any():
-            alone, unsure_alone = _by_arms_alone(spending, learner, arms)
-            spends = np.where(unreliable, alone, spends)
-            unsure = np.where(unreliable, unsure_alone, unsure)
+        alone, unsure = _by_arms_alone(spending, learner, arms)
+        seldom = unsure * (1 + len(arms.view.context)) > 1
+        spends = np.maximum(spends, np.where(seldom, alone, -np.inf))
+    else:
+        unsure = spending.by_budget(beliefs.variances(arms.features))
     unknown = unsure > _UNTRIED_VARIANCE
+    if not unknown.any():
+        return spends, unknown
     guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
-    return np.where(unknown, guesses, spends), np.broadcast_to(unknown, spends.shape)
+    return np.where(unknown, guesses, spends), unknown
 
 
 def _affordable(
@@ -216,13 +231,14 @@ def _affordable(
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])
-    bounds = [budget.bound for budget in budgets]
+    bounds = np.array([budget.bound for budget in budgets])
     caution = np.array([account.caution for account in accounts])
     in_flight = caution * np.sqrt([account.flight_squares for account in accounts])
     strays = np.hypot(np.where(unknown, 1.0, caution) * counted, in_flight)
-    needed = np.where((counted <= bounds) & ~unknown, counted, counted + strays)
+    needed = counted + strays * (unknown | (counted > bounds))
     for index, budget in enumerate(budgets):
-        needed[:, index] = budget.max_cost or needed[:, index]
+        if budget.max_cost is not None:
+            needed[:, index] = budget.max_cost
     fits = np.asarray((needed <= rooms).all(axis=1))
     if fits.any():
         return fits
@@ -249,15 +265,12 @@ def _by_arms_alone(
 ) -> tuple[FloatArray, FloatArray]:
     """Return what arms spend in any context, (K, B), and variances in units of the noise.
 
-    What contexts change is unreliable while there are fewer observations than features, and of an
-    arm that is known by less than an observation.
+    What contexts change is unreliable of an arm that was seldom observed.
     """
-    size = 1 + arms.raw_features.shape[1]
-    x = np.concatenate([np.ones((len(arms), 1)), arms.raw_features], axis=1)
-    V = learner.observed.V[:, :size, :size]  # of the constant and the arm
-    ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
-    S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
-    theta = np.matvec(S, learner.observed.b[:, :size])
-    unsure = np.vecdot(x @ S, x).T
-    spends = spending.all_expected(x @ theta.T)
-    return spends, unsure if len(S) == 1 else unsure[:, spending.indices]
+    x = with_constant(arms.raw_features)
+    size = x.shape[1]
+    V, b = learner.observed.first_sums(size)  # of the constant and the arm
+    V.reshape(len(V), -1)[:, :: size + 1] += _RIDGE * V[:, :1, 0] + _TINY
+    S = np.linalg.inv(V)
+    spends = spending.all_expected(x @ np.matvec(S, b).T)
+    return spends, spending.by_budget(np.vecdot(x @ S, x).T)

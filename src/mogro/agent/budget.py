@@ -208,6 +208,7 @@ class Spending:
 
     def __init__(self, budgets: Sequence[Budget], objective_set: ObjectiveSet) -> None:
         self.indices = [objective_set.index[budget.objective] for budget in budgets]
+        self._shared = [0] * len(self.indices)
         self.signs = [budget.sign for budget in budgets]
         self._signed = list(zip(self.signs, self.indices, strict=True))
         slopes = [sign * objective_set.slopes[m] for sign, m in self._signed]
@@ -230,6 +231,10 @@ class Spending:
         for m, weight, price in zip(self.indices, self.weights, prices, strict=True):
             added[m] += weight * price
         return np.array(added)
+
+    def by_budget(self, array: FloatArray) -> FloatArray:
+        """Return what an array (K, M), or (K, 1) if objectives share it, is for budgets: (K, B)."""
+        return array[:, self.indices if array.shape[1] > 1 else self._shared]
 
     def expected(self, estimates: FloatArray) -> list[float]:
         """Return what each budget expects of an arm, by estimates (M,)."""

@@ -197,8 +197,8 @@ class Account:
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
-        if record.at_stake is not None:
-            self._update_log_price(record.at_stake[index] / budget.worth)
+        if record.at_stake is not None and record.demand is not None:
+            self._update_log_price(record.at_stake[index] > 0, record.demand[index] / budget.worth)
         if self._half_life is not None:
             kept = self._remaining_weight(time)
             self.weight, self.least_spend = kept * self.weight, kept * self.least_spend
@@ -218,24 +218,24 @@ class Account:
         self.flight_squares += counted * counted
         self.level += (budget.bound - expected) / budget.worth
 
-    def _update_log_price(self, at_stake: float) -> None:
+    def _update_log_price(self, matters: bool, demand: float) -> None:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         surplus = self.surplus
-        if at_stake > 0:
+        if matters:
             step = _PRICE_STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
         if surplus > 0:
-            self.demand += at_stake - self.demand / _DEMAND_LOOKS
+            self.demand += demand - self.demand / _DEMAND_LOOKS
             self.level -= max(0.0, surplus - _FREE_SURPLUS - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
-        budget = self.budget
         if number < self.since:
             return
-        reserve = self.reserves.pop(number, 0.0)
+        budget, worth = self.budget, self.budget.worth
+        reserve = self.reserves.pop(number, 0.0) if self.reserves else 0.0
         if before is not None and after is not None and before[1] and after[0] != before[0]:
-            self._compare((before[0] + reserve) / budget.worth, after[0] / budget.worth)
+            self._compare((before[0] + reserve) / worth, after[0] / worth)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -247,11 +247,13 @@ class Account:
         if before is None or after is None:
             sign = float(after is not None) - float(before is not None)
             self._count(sign, budget.bound)
-            self.level += sign * budget.bound / budget.worth
-        for sign, amount, beyond in ((-1.0, before, reserve), (1.0, after, 0.0)):
-            if amount is not None:
-                self._spend(sign, amount, beyond)
-                self.level -= sign * amount[0] / budget.worth
+            self.level += sign * budget.bound / worth
+        if before is not None:
+            self._spend(-1.0, before, reserve)
+            self.level += before[0] / worth
+        if after is not None:
+            self._spend(1.0, after, 0.0)
+            self.level -= after[0] / worth
 
     def _compare(self, expected: float, spent: float) -> None:
         """Learn how far spends are from what is expected, in decisions' worth."""
