@@ -76,14 +76,18 @@ def test_what_a_bound_and_arrays_say_a_loop_says(
     def checked(
         spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any
     ) -> Any:
-        left, effects = apply_budgets(spending, accounts, learner, arms, beliefs, time)
-        counted, unknown = affordable._counted(effects, accounts, learner, arms, beliefs)
-        usual = affordable._by_arms_alone(spending, learner, arms)[0] if contextual else counted
+        left, believed, terms = apply_budgets(spending, accounts, learner, arms, beliefs, time)
+        known, unsure = terms, spending.by_budget(beliefs.variances(arms.features))
+        if contextual:
+            plain = terms._replace(estimates=beliefs.estimates(arms.features))
+            _, known, unsure = affordable._doubt_context(plain, accounts, learner, arms)
+        counted, unknown = affordable._counted(known, accounts, arms, unsure)
+        usual = known.usual if contextual else counted
         wanted = fitting(accounts, counted, usual, unknown, time)
-        if effects.counted is not None or not contextual:
+        if terms.counted is not None or not contextual:
             assert left.ids == tuple(arms.ids[k] for k in wanted)
-        looked.append(effects.counted is not None)
-        return left, effects
+        looked.append(terms.counted is not None)
+        return left, believed, terms
 
     budgets = [
         mogro.Budget("cost", at_most=bound, burst=burst, max_cost=max_cost),
@@ -147,8 +151,8 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
     counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros((3, 1), dtype=np.bool_)
-    what = inputs.budget_terms, state.accounts, state.learner, inputs.arms
-    assert affordable._affordable(*what, counted, unknown).tolist() == [True, True, False]
+    fits = affordable._affordable(inputs.budget_terms, state.accounts, counted, unknown)
+    assert fits.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -235,3 +239,51 @@ def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
             quality, cost = MEANS[made.arm] + 0.05 * rng.standard_normal(2)
             agent.reward(made.id, {"quality": quality, "cost": cost})
     assert explored > 10
+
+
+@pytest.mark.parametrize("interactions", [True, False])
+@pytest.mark.parametrize("effects", [False, True])
+def test_where_room_is_short_spends_follow_a_context_as_far_as_it_is_relied_on(
+    interactions: bool, effects: bool
+) -> None:
+    budget, rng = mogro.Budget("cost", at_most=0.5, burst=3), np.random.default_rng(0)
+    agent = mogro.Agent(
+        OBJECTIVES,
+        arms=2,
+        context=2,
+        seed=0,
+        budgets=[budget],
+        interactions=interactions,
+        arm_effects=effects,
+    )
+    arms = {name: rng.standard_normal(2) for name in "abcdef"}
+    seen, costs, trusts = list[Any](), list[float](), set[float]()
+    for n in range(150):
+        context, arm = rng.standard_normal(2), str(rng.choice(list(arms)))
+        if n < 30:
+            agent.observe(arms, arm=arm, context=context, rewards={"cost": 3 + context[0]})
+            seen.append((1.0, *arms[arm]))
+            costs.append(3 + context[0])
+            continue
+        inputs = agent.decide(arms, context=context, weights={"quality": 1}).inputs
+        assert isinstance(inputs, DecisionInputs)
+        terms, (account,) = inputs.budget_terms, agent._state.accounts
+        assert terms is not None
+        if terms.usual is None or terms.context_effects is None:
+            assert inputs.beliefs is terms.beliefs
+            continue
+        trusts.add(trust := account.trust)
+        posterior = agent.estimate(arms, context=context)
+        cost = posterior.values[:, posterior.objectives.index("cost")]
+        assert terms.usual[:, 0] + terms.context_effects[:, 0] == pytest.approx(np.maximum(cost, 0))
+        if not effects:
+            theta = np.linalg.lstsq(np.array(seen), np.array(costs), rcond=None)[0]
+            usual = np.array([theta @ (1.0, *x) for x in arms.values()])
+            assert terms.usual[:, 0] == pytest.approx(np.maximum(usual, 0), rel=1e-4)
+            relied_on = np.maximum(usual + trust * (cost - usual), 0)
+            assert terms.spends[:, 0] == pytest.approx(relied_on, rel=1e-3, abs=1e-6)
+        made = agent.decide(arms, context=context, weights={"quality": 1})
+        agent.reward(made.id, {"quality": 0.5, "cost": 3 + context[0]})
+        seen.append((1.0, *arms[made.arm]))
+        costs.append(3 + context[0])
+    assert len(trusts) > 20

@@ -180,17 +180,21 @@ def test_all_of_the_budget_is_spent_and_no_more(delay: int) -> None:
         assert np.mean(quality) > best - 0.05
 
 
-def test_replay_and_files_keep_accounts_to_the_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("context", [None, 2])
+def test_replay_and_files_keep_accounts_to_the_bit(tmp_path: Path, context: int | None) -> None:
     events: list[Event] = []
     budgets = [
         mogro.Budget("cost", at_most=0.5, burst=5, window=20),
         mogro.Budget("quality", at_least=0.6, burst=8, window=30.0, within="time"),
     ]
     options: dict[str, Any] = {"half_life": mogro.HalfLife(updates=50), "clock": None}
+    options["context"] = context
     agent = router(*budgets, on_event=events.append, **options)
     rng = np.random.default_rng(0)
+    given = None if context is None else rng.standard_normal((121, context))
     for n in range(120):
-        decision = agent.decide(ARMS, now=0.7 * n, weights={"quality": 1})
+        seen = None if given is None else given[n]
+        decision = agent.decide(ARMS, context=seen, now=0.7 * n, weights={"quality": 1})
         if n % 7 == 3:
             agent.withdraw(decision.id, now=0.7 * n)
         elif n % 5:
@@ -200,7 +204,13 @@ def test_replay_and_files_keep_accounts_to_the_bit(tmp_path: Path) -> None:
     assert (tmp_path / "saved").read_bytes() == (tmp_path / "replayed").read_bytes()
     again = mogro.Agent.load(tmp_path / "saved", clock=None)
     assert again.budgets == agent.budgets
-    assert again.decide(ARMS, now=90.0).prices == agent.decide(ARMS, now=90.0).prices
+    accounts = [each._state.accounts for each in (again, agent)]
+    for loaded, account in zip(*accounts, strict=True):
+        assert vars(loaded) == vars(account)
+        assert bool(account.context_effects) == (context is not None)
+    seen = None if given is None else given[-1]
+    prices = [each.decide(ARMS, context=seen, now=90.0).prices for each in (again, agent)]
+    assert prices[0] == prices[1]
 
 
 @pytest.mark.parametrize(
@@ -634,6 +644,58 @@ def test_a_report_that_is_wrong_by_far_counts_no_more_than_others() -> None:
             account.change(number, (2.0, True), (wrong if number == 20 else 2.001, False))
         cautions.append(account.caution)
     assert 1 < cautions[0] == cautions[1] < 3
+
+
+@pytest.mark.parametrize("slope", [-1.0, 0.0, 0.4, 1.0])  # of what contexts add, by what is said
+def test_contexts_are_relied_on_as_far_as_they_tell(slope: float) -> None:
+    account, rng = Account(mogro.Budget("cost", at_most=2.0), None), np.random.default_rng(0)
+    assert account.trust == 0
+    trusts = []
+    for number in range(1500):
+        usual, effect = 20.0 * rng.random(), 5.0 * rng.standard_normal()
+        effect = max(-usual, min(effect, usual))
+        expected = usual + account.trust * effect
+        record = BudgetRecord((1.0,), usual=(usual,), context_effect=(effect,))
+        account.decide(number, expected, record, 0, 0.0)
+        spent = usual + slope * effect + 2.0 * rng.standard_normal()
+        account.change(number, (expected, True), (spent, False))
+        trusts.append(account.trust)
+    assert np.mean(trusts[500:]) == pytest.approx(max(0.0, slope), abs=0.06)
+    assert not account.context_effects
+
+
+def test_an_effect_that_nobody_can_believe_tells_no_more_than_the_largest() -> None:
+    accounts = [Account(mogro.Budget("cost", at_most=2.0), None) for _ in range(2)]
+    for account, effect in zip(accounts, (5.0, 5e9), strict=True):
+        record = BudgetRecord((1.0,), usual=(5.0,), context_effect=(effect,))
+        account.decide(0, 5.0, record, 0, 0.0)
+        account.change(0, (5.0, True), (8.0, False))
+    assert 0 < accounts[0].trust == accounts[1].trust < 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_looks_cheap_in_a_context_by_chance_does_not_drain_the_account(seed: int) -> None:
+    """Contexts tell nothing; late costs of a dear arm vary far more than those of a cheap one."""
+    rng, arms, spent = np.random.default_rng(seed), {"cheap": [1.0, 0.0], "dear": [0.0, 1.0]}, []
+    agent = mogro.Agent(
+        [mogro.Objective("quality"), mogro.Objective("cost", direction="min")],
+        arms=2,
+        context=8,
+        seed=seed,
+        budgets=[mogro.Budget("cost", at_most=0.1)],
+    )
+    for arm, cost in (("cheap", 0.05), ("dear", 1.0)):
+        agent.observe(arms, arm=arm, context=np.zeros(8), rewards={"cost": cost})
+    waiting: list[tuple[str, dict[str, float]]] = []
+    for _ in range(600):
+        made = agent.decide(arms, context=rng.standard_normal(8), weights={"quality": 1})
+        dear = made.arm == "dear"
+        spent.append(rng.lognormal(-0.32, 0.8) if dear else 0.05 * rng.uniform(0.8, 1.2))
+        quality = 0.5 + 0.4 * dear + 0.1 * rng.standard_normal()
+        waiting.append((made.id, {"quality": quality, "cost": spent[-1]}))
+        if len(waiting) > 100:
+            agent.reward(*waiting.pop(0))
+    assert 0.75 < np.mean(spent) / 0.1 < 1.15  # 1.36 to 1.67 where estimates are taken as they are
 
 
 def test_arms_that_save_stay_on_offer_while_dear_ones_are_in_flight() -> None:

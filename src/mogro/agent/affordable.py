@@ -35,11 +35,15 @@ class BudgetTerms(NamedTuple):
     prices
         Added to the weights, as the learner sees objectives.
     estimates, features, beliefs
-        Of all arms, (K, M) and (K, d), and what is believed about them.
+        Of all arms, (K, M) and (K, d), and what the posterior says of them. Estimates follow from
+        it, but where room is short: in a context, they are relied on as far as the accounts do.
     counted
         What they count instead until their values have come, (K, B); None for what is expected.
     affordable
         Indices of the arms that there is room for; None for all.
+    usual, context_effects
+        What all arms are expected to spend in any context, and what the posterior adds to that in
+        this one, (K, B); None without a context, and where there is room for all arms.
     """
 
     spending: Spending
@@ -50,6 +54,8 @@ class BudgetTerms(NamedTuple):
     beliefs: Beliefs
     counted: FloatArray | None = None
     affordable: IntArray | None = None
+    usual: FloatArray | None = None
+    context_effects: FloatArray | None = None
 
     @property
     def spends(self) -> FloatArray:
@@ -74,17 +80,18 @@ class BudgetTerms(NamedTuple):
         demand: tuple[float, ...] | None = None,
     ) -> BudgetRecord:
         """Return what is written with any decision."""
-        prices, reserve = tuple([balance.price for balance in self.balances]), None
-        if self.counted is not None:
-            index = self._index_of_all(index)
-            spent = self.spending.expected(self.estimates[index])
-            reserve = tuple(map(sub, self.counted[index].tolist(), spent))
-            reserve = reserve if any(reserve) else None
-        return BudgetRecord(prices, least_spend, at_stake, demand, reserve)
-
-    def _index_of_all(self, index: int) -> int:
-        """Return the index among all arms of one for which there is room."""
-        return index if self.affordable is None else self.affordable.item(index)
+        prices = tuple([balance.price for balance in self.balances])
+        if self.counted is None:
+            return BudgetRecord(prices, least_spend, at_stake, demand)
+        if self.affordable is not None:
+            index = self.affordable.item(index)
+        spent = self.spending.expected(self.estimates[index])
+        reserve = tuple(map(sub, self.counted[index].tolist(), spent))
+        beyond = reserve if any(reserve) else None
+        if self.usual is None or self.context_effects is None:
+            return BudgetRecord(prices, least_spend, at_stake, demand, beyond)
+        effects = tuple(self.usual[index].tolist()), tuple(self.context_effects[index].tolist())
+        return BudgetRecord(prices, least_spend, at_stake, demand, beyond, *effects)
 
     def _look(
         self, index: int, weights: FloatArray | None
@@ -132,24 +139,28 @@ def apply_budgets(
     arms: ArmSet,
     beliefs: Beliefs,
     time: float | None,
-) -> tuple[ArmSet, BudgetTerms]:
-    """Return the arms that there is room for, and what the budgets do to the decision.
+) -> tuple[ArmSet, Beliefs, BudgetTerms]:
+    """Return the arms that there is room for, what is believed of them, and what budgets do.
 
     Where there is room for an arm of which nothing is known, beside as many as are in flight, there
     is room for all of them: nobody has to look which are known. In a context estimates are relied
-    on for that, once there are more observations than features.
+    on for that, once there are more observations than features; elsewhere as far as accounts do.
     """
     estimates = arms.features.dot(beliefs.theta.T)
     balances = [account.balance(time) for account in accounts]
     prices = Prices(spending.weights_of([balance.price for balance in balances]), spending.sizes)
     terms = BudgetTerms(spending, balances, prices, estimates, arms.features, beliefs)
     if _all_affordable(terms, accounts, learner, arms):
-        return arms, terms
-    counted, unknown = _counted(terms, accounts, learner, arms, beliefs)
-    fits = _affordable(terms, accounts, learner, arms, counted, unknown)
+        return arms, beliefs, terms
+    if arms.view.contextual:
+        beliefs, terms, unsure = _doubt_context(terms, accounts, learner, arms)
+    else:
+        unsure = spending.by_budget(beliefs.variances(arms.features))
+    counted, unknown = _counted(terms, accounts, arms, unsure)
+    fits, terms = _affordable(terms, accounts, counted, unknown), terms._replace(counted=counted)
     if fits.all():
-        return arms, terms._replace(counted=counted)
-    return arms.subset(fits), terms._replace(counted=counted, affordable=np.flatnonzero(fits))
+        return arms, beliefs, terms
+    return arms.subset(fits), beliefs, terms._replace(affordable=np.flatnonzero(fits))
 
 
 def _all_affordable(
@@ -186,25 +197,59 @@ def _is_room(most: Sequence[float], rooms: Sequence[tuple[Account, AccountBalanc
     return True
 
 
+def _doubt_context(
+    terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
+) -> tuple[Beliefs, BudgetTerms, FloatArray]:
+    """Rely on what the context adds to spends as far as accounts do.
+
+    Return what is believed then, terms by that, and variances of what arms spend in any context,
+    (K, B), in units of the noise.
+    """
+    spending, features, theta = terms.spending, terms.features, terms.beliefs.theta.copy()
+    usual_theta, variances = _without_context(learner, arms)
+    in_context = spending.all_expected(terms.estimates)
+    indices, size = spending.indices, usual_theta.shape[1]
+    added = theta[indices, :size] - usual_theta[indices]
+    theta[indices, :size] = usual_theta[indices]
+    usual = spending.all_expected(features.dot(theta.T))
+    for index, account, effect in zip(indices, accounts, added, strict=True):
+        theta[index, :size] = usual_theta[index] + account.trust * effect
+    terms = terms._replace(
+        estimates=features.dot(theta.T), usual=usual, context_effects=in_context - usual
+    )
+    beliefs = Beliefs(theta, terms.beliefs.observed, terms.beliefs.expected)
+    return beliefs, terms, spending.by_budget(variances)
+
+
+@without_warnings
+def _without_context(learner: Learner, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
+    """Return estimates in any context, (M, 1 + A), for what a policy sees of arms in this one.
+
+    And the variances of such estimates of arms, (K, G), in units of the noise.
+    """
+    x, observed = with_constant(arms.raw_features), learner.observed
+    size = x.shape[1]
+    V, b = observed.first_sums(size)  # of the constant and the arm
+    ridge = _RIDGE * V[:, :1, 0] + _TINY
+    V.reshape(len(V), -1)[:, :: size + 1] += ridge
+    means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
+    S = np.linalg.inv(V)
+    theta = np.matvec(S, b + ridge * means)
+    return arms.view.in_any_context(theta), np.vecdot(x @ S, x).T
+
+
 def _counted(
-    terms: BudgetTerms,
-    accounts: Sequence[Account],
-    learner: Learner,
-    arms: ArmSet,
-    beliefs: Beliefs,
+    terms: BudgetTerms, accounts: Sequence[Account], arms: ArmSet, unsure: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, and whether nothing is known of that, (K, B) both.
 
     In a context, an arm that was observed less often than contexts have features counts at what it
-    spends in any; where nothing is known, at half the burst.
+    spends in any, at least; where nothing is known, at half the burst.
     """
-    spending, spends = terms.spending, terms.spends
-    if arms.view.contextual:
-        alone, unsure = _by_arms_alone(spending, learner, arms)
+    spends = terms.spends
+    if terms.usual is not None:
         seldom = unsure * (1 + len(arms.view.context)) > 1
-        spends = np.maximum(spends, np.where(seldom, alone, -np.inf))
-    else:
-        unsure = spending.by_budget(beliefs.variances(arms.features))
+        spends = np.maximum(spends, np.where(seldom, terms.usual, -np.inf))
     unknown = unsure > _UNTRIED_VARIANCE
     if not unknown.any():
         return spends, unknown
@@ -213,12 +258,7 @@ def _counted(
 
 
 def _affordable(
-    terms: BudgetTerms,
-    accounts: Sequence[Account],
-    learner: Learner,
-    arms: ArmSet,
-    counted: FloatArray,
-    unknown: BoolArray,
+    terms: BudgetTerms, accounts: Sequence[Account], counted: FloatArray, unknown: BoolArray
 ) -> BoolArray:
     """Return for which arms, (K,), there is room.
 
@@ -244,9 +284,7 @@ def _affordable(
         return fits
     untried = np.asarray(unknown.any(axis=1))
     if untried.any():
-        usual = counted
-        if arms.view.contextual:
-            usual, _ = _by_arms_alone(terms.spending, learner, arms)
+        usual = counted if terms.usual is None else terms.usual
         saving = (usual <= bounds).all(axis=1)
         keeping = np.asarray((counted <= rooms).all(axis=1))
         trials = untried & keeping if keeping.any() else untried
@@ -257,20 +295,3 @@ def _affordable(
     over[untried] = np.inf
     slack = EQUAL_SCORES * ((np.abs(counted) + np.abs(rooms)) / worths).max(axis=1)
     return np.asarray(over - slack <= over.min())
-
-
-@without_warnings
-def _by_arms_alone(
-    spending: Spending, learner: Learner, arms: ArmSet
-) -> tuple[FloatArray, FloatArray]:
-    """Return what arms spend in any context, (K, B), and variances in units of the noise.
-
-    What contexts change is unreliable of an arm that was seldom observed.
-    """
-    x = with_constant(arms.raw_features)
-    size = x.shape[1]
-    V, b = learner.observed.first_sums(size)  # of the constant and the arm
-    V.reshape(len(V), -1)[:, :: size + 1] += _RIDGE * V[:, :1, 0] + _TINY
-    S = np.linalg.inv(V)
-    spends = spending.all_expected(x @ np.matvec(S, b).T)
-    return spends, spending.by_budget(np.vecdot(x @ S, x).T)

@@ -134,7 +134,8 @@ class Decision:
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
         arm, _ = inputs.arms.arm_features(inputs.arms.ids.index(self.arm))
-        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
+        beliefs = inputs.beliefs if inputs.budget_terms is None else inputs.budget_terms.beliefs
+        return inputs.constraints.certainty_of(arm, beliefs, self._config.objective_set)
 
     @property
     def propensity(self) -> float:
@@ -396,7 +397,8 @@ def make_inputs(
         arms = arms if feasible.all() else arms.subset(feasible)
     if accounts:
         time, all_arms = request.time, arms
-        arms, terms = apply_budgets(config.spending, accounts, learner, arms, beliefs, time)
+        spending = config.spending
+        arms, beliefs, terms = apply_budgets(spending, accounts, learner, arms, beliefs, time)
         prices = terms.prices
         if not steered:
             arms, terms, prices = all_arms, terms._replace(affordable=None), None

@@ -57,6 +57,9 @@ class BudgetRecord(NamedTuple):
     reserve
         What the decision counts beyond the estimate of its arm until its value has come; None where
         that is known.
+    usual, context_effect
+        What its arm was expected to spend in any context, and what estimates in its own said beside
+        that; None without a context, and where there was room for all arms.
     """
 
     prices: tuple[float, ...]
@@ -64,6 +67,8 @@ class BudgetRecord(NamedTuple):
     at_stake: tuple[float, ...] | None = None
     demand: tuple[float, ...] | None = None
     reserve: tuple[float, ...] | None = None
+    usual: tuple[float, ...] | None = None
+    context_effect: tuple[float, ...] | None = None
 
 
 class Evidence(NamedTuple):

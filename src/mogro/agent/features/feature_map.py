@@ -237,6 +237,10 @@ class FeaturesInContext:
         sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
         return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.feature_map.product_mask])
 
+    def in_any_context(self, theta: FloatArray) -> FloatArray:
+        """Return estimates (..., 1 + A) for what a policy sees, by such for (1, x)."""
+        return np.asarray(theta / self._norms)
+
     @cached_property
     def columns(self) -> FloatArray:
         """U, (p, 1 + A): what the learner sees of arms y that a policy sees is ``U y``."""

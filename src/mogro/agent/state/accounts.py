@@ -38,14 +38,22 @@ _FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
 _FIRST_SQUARES = 400.0  # of what was expected, which this counts for, in decisions' worth
 _LARGEST_SURPRISE = 10.0  # times what was expected; reports that are wrong by far count no more
 _REMEMBERED = 0.998  # of squares, by each decision that spends
+_FIRST_EFFECTS = 50.0  # squares of what contexts were said to add and did not, before others came
+_EFFECTS_REMEMBERED = 0.99  # of squares, by each decision that spends
 _TINY = 1e-100  # decisions' worth
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
     *("log_price", "demand", "weight", "least_spend", "time", "since"),
-    *("expected_squares", "surprise_squares"),
+    *("expected_squares", "surprise_squares", "effect_squares", "effect_products"),
 )
-
+# Arrays of a saved account: their axes, and the size of the last one.
+_WIDTHS = {
+    "numbers": (1, (len(_NUMBERS),)),
+    "reserves": (2, (2,)),
+    "context_effects": (2, (3,)),
+    "entries": (2, (5,)),
+}
 
 # What a decision has spent, or is expected to, and whether it is in flight.
 SpentAmount = tuple[float, bool]
@@ -92,6 +100,12 @@ class Account:
     expected_squares, surprise_squares
         Squares of what was expected of decisions that have spent, and of how far they were from it,
         in sums that fade, in decisions' worth.
+    effect_squares, effect_products
+        Squares of what contexts were said to add to what decisions spend, and products with what
+        they added, alike.
+    context_effects
+        By decision in flight, what it was expected to spend in any context, and what its own was
+        said to add, in decisions' worth.
     reserves
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
@@ -114,6 +128,8 @@ class Account:
         self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
         self.expected_squares = _FIRST_SQUARES
         self.surprise_squares = _FIRST_SQUARES * _FIRST_SURPRISE**2
+        self.effect_squares, self.effect_products = _FIRST_EFFECTS, 0.0
+        self.context_effects: dict[int, tuple[float, float]] = {}
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.reserves: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
@@ -123,6 +139,7 @@ class Account:
         """Return an account that goes on by itself."""
         other = copy.copy(self)
         other.entries, other.reserves = self.entries.copy(), self.reserves.copy()
+        other.context_effects = self.context_effects.copy()
         return other
 
     @property
@@ -141,6 +158,15 @@ class Account:
         """
         caution = _CAUTION * math.sqrt(self.surprise_squares / self.expected_squares)
         return caution if self.budget.bound > 0 else min(caution, 1.0)
+
+    @property
+    def trust(self) -> float:
+        """Which share of what contexts are said to add to spends can be relied on, from 0 to 1.
+
+        It is the slope of what they have added. To choose what looks cheap is to choose what is
+        underestimated, most of all where little is known, or where arms differ in their noise.
+        """
+        return max(0.0, min(self.effect_products / self.effect_squares, 1.0))
 
     @property
     def mean_least_spend(self) -> float:
@@ -209,6 +235,9 @@ class Account:
         if record.reserve is not None:
             self.reserves[number] = record.reserve[index]
             counted += record.reserve[index]
+        if record.usual is not None and record.context_effect is not None:
+            effect = record.usual[index] / budget.worth, record.context_effect[index] / budget.worth
+            self.context_effects[number] = effect
         if budget.window is not None:
             self.entries[number] = time, budget.bound, (expected, True)
         self.decisions += 1
@@ -234,8 +263,11 @@ class Account:
             return
         budget, worth = self.budget, self.budget.worth
         reserve = self.reserves.pop(number, 0.0) if self.reserves else 0.0
+        effect = self.context_effects.pop(number, None) if self.context_effects else None
         if before is not None and after is not None and before[1] and after[0] != before[0]:
             self._compare((before[0] + reserve) / worth, after[0] / worth)
+            if effect is not None:
+                self._learn_trust(*effect, after[0] / worth)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -262,6 +294,17 @@ class Account:
         surprise = min(abs(spent - expected), _LARGEST_SURPRISE * abs(expected))
         self.expected_squares = _REMEMBERED * self.expected_squares + expected * expected
         self.surprise_squares = _REMEMBERED * self.surprise_squares + surprise * surprise
+
+    def _learn_trust(self, usual: float, effect: float, spent: float) -> None:
+        """Learn what contexts add to what is spent in any, in decisions' worth.
+
+        An effect counts as no larger than that, however large it was said to be.
+        """
+        size = abs(usual)
+        effect, added = max(-size, min(effect, size)), spent - usual
+        added = max(-_LARGEST_SURPRISE * size, min(added, _LARGEST_SURPRISE * size))
+        self.effect_squares = _EFFECTS_REMEMBERED * self.effect_squares + effect * effect
+        self.effect_products = _EFFECTS_REMEMBERED * self.effect_products + effect * added
 
     def _count(self, sign: float, allowed: float) -> None:
         """Allow something for a decision; with -1 as sign no longer."""
@@ -313,29 +356,33 @@ class Account:
         _, allowed, amount = self.entries.pop(number)
         self._count(-1.0, allowed)
         self._spend(-1.0, amount, self.reserves.pop(number, 0.0))
+        self.context_effects.pop(number, None)
 
     def save_state(self) -> dict[str, FloatArray]:
         """Return everything as arrays."""
         rows = [(float(n), made, may, *amount) for n, (made, may, amount) in self.entries.items()]
+        effects = [(float(n), *effect) for n, effect in self.context_effects.items()]
         return {
             "numbers": np.array([getattr(self, name) for name in _NUMBERS], dtype=np.float64),
             "reserves": np.array(list(self.reserves.items()), dtype=np.float64).reshape(-1, 2),
+            "context_effects": np.array(effects, dtype=np.float64).reshape(-1, 3),
             "entries": np.array(rows, dtype=np.float64).reshape(-1, 5),
         }
 
     def load_state(self, arrays: dict[str, FloatArray]) -> None:
         """Take over what :meth:`save_state` gave."""
-        numbers, reserves, entries = (arrays[name] for name in ("numbers", "reserves", "entries"))
-        shapes = [array.shape[-1:] for array in (numbers, reserves, entries)]
-        if shapes != [(len(_NUMBERS),), (2,), (5,)] or (reserves.ndim, entries.ndim) != (2, 2):
-            raise ValueError(f"its accounts have shapes that end with {shapes}")
-        for name, number in zip(_NUMBERS, numbers.tolist(), strict=True):
+        shapes = [arrays[name].shape for name in _WIDTHS]
+        if [(len(shape), shape[-1:]) for shape in shapes] != list(_WIDTHS.values()):
+            raise ValueError(f"its accounts have shapes {shapes}")
+        numbers, reserves, effects, entries = (arrays[name].tolist() for name in _WIDTHS)
+        for name, number in zip(_NUMBERS, numbers, strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
-        self.reserves = {int(number): amount for number, amount in reserves.tolist()}
+        self.reserves = {int(number): amount for number, amount in reserves}
+        self.context_effects = {int(number): (usual, added) for number, usual, added in effects}
         self.entries = {
             int(n): (made, may, (total, bool(in_flight)))
-            for n, made, may, total, in_flight in entries.tolist()
+            for n, made, may, total, in_flight in entries
         }
 
 
