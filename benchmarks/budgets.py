@@ -444,30 +444,36 @@ def coverage(runs: int = 25) -> list[dict[str, object]]:
     return rows
 
 
-def cost(rounds: int = 600) -> list[dict[str, object]]:
-    """Processor time of a decision and its reward, with two budgets and without, in turns."""
-    rows = []
-    for arms, context in itertools.product((3, 10, 100), (0, 5)):
+def cost(blocks: int = 24) -> list[dict[str, object]]:
+    """Time of a decision and its reward, with two budgets and without, by blocks in turns.
+
+    The dearest arms cost twice the bound, for which there is room, or 25 times.
+    """
+    rows, names = [], [f"a{k}" for k in range(100)]
+    for arms, context, dearest in itertools.product((3, 10, 100), (0, 5), (3.0, 37.5)):
         rng, size = np.random.default_rng(0), min(arms, 10)
-        names, features = [f"a{k}" for k in range(arms)], rng.standard_normal((arms, size))
-        budgets = [mogro.Budget("cost", at_most=2.0), mogro.Budget("quality", at_least=0.1)]
+        offer = dict(zip(names[:arms], rng.standard_normal((arms, size)), strict=True))
+        budgets = [mogro.Budget("cost", at_most=1.5), mogro.Budget("quality", at_least=0.1)]
         agents = [
             mogro.Agent(OBJECTIVES, arms=size, context=context or None, seed=0, budgets=each)
             for each in ((), budgets)
         ]
-        offers = [dict(zip(names, features, strict=True))] * 2
-        times = np.zeros((rounds, 2))
-        for t in range(rounds):
-            given = rng.standard_normal(context) if context else None
-            for side, (agent, offer) in enumerate(zip(agents, offers, strict=True)):
-                start = time.process_time()
-                decision = agent.decide(offer, context=given, weights={"quality": 1.0})
-                place = names.index(decision.arm)
-                values = {"quality": 0.5 + 0.1 * features[place, 0], "cost": 1.0 + place % 3}
-                agent.reward(decision.id, values)
-                times[t, side] = time.process_time() - start
-        without, both = np.median(times[rounds // 3 :], axis=0) * 1e6
-        rows.append({"arms": arms, "context": context, "without": without, "ratio": both / without})
+        contexts = rng.standard_normal((50, context)) if context else [None] * 50
+        costs = np.resize([1.0, 2.0, dearest], arms)
+        times = np.zeros((blocks, 2))
+        for block in range(blocks):
+            noise = rng.lognormal(-0.02, 0.2, 50)
+            for side in (block % 2, 1 - block % 2):
+                agent, start = agents[side], time.perf_counter()
+                for given, factor in zip(contexts, noise, strict=True):
+                    decision = agent.decide(offer, context=given, weights={"quality": 1.0})
+                    price = float(costs[int(decision.arm[1:])])
+                    values = {"quality": 0.3 * price**0.5, "cost": price * factor}
+                    agent.reward(decision.id, values)
+                times[block, side] = (time.perf_counter() - start) / len(contexts) * 1e6
+        without, both = np.median(times[blocks // 4 :], axis=0)
+        row = {"arms": arms, "context": context, "dearest": dearest, "without": without}
+        rows.append({**row, "ratio": both / without})
     return rows
 
 
