@@ -96,9 +96,13 @@ class Budget:
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
     has come, such an arm counts as half the burst, and there has to be room for the whole: so arms
     are tried one at a time, and none while the account is overdrawn, unless all arms that are known
-    are above the bound on average. While there are fewer observations than features, an arm counts
-    at what it cost in any context. Tell an agent what arms cost with :meth:`mogro.Agent.observe`:
+    are above the bound on average. Tell an agent what arms cost with :meth:`mogro.Agent.observe`:
     then expected spend keeps its limit from the first decision.
+
+    *What is expected* are the estimates, while there is room for every arm, and without a context.
+    Else, because what looks cheap is mostly underestimated, it lies between what arms cost in any
+    context and what estimates say in this one, as far as such differences came true before. An arm
+    that was observed less often than contexts have features counts at the former, at least.
 
     An estimate below 0 of what is bounded by ``at_most`` above 0 counts as 0: income counts when it
     has come. No more money is saved than the last decisions would have spent without a price. A
