@@ -14,17 +14,23 @@ from mogro.agent.affordable import apply_budgets
 from mogro.agent.budget import Spending
 from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.objective_set import ObjectiveSet
+from mogro.agent.state.accounts import looks
 
 ARMS = dict(zip("abc", np.eye(3).tolist(), strict=True))
 MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
 OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.1)]
 
 
-def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float | None) -> list[int]:
+def fitting(
+    accounts: Any, counted: Any, usual: Any, unknown: Any, errors: Any, step: int
+) -> list[int]:
     """Return the places of arms that there is room for, one by one; usual: in any context."""
-    budgets = [account.budget for account in accounts]
-    rooms = [account.balance(time).room for account in accounts]
-    fits, saves, over, slack, untried = [], [], [], [], unknown.any(axis=1)
+    budgets, balances = (
+        [each.budget for each in accounts],
+        [each.balance(None) for each in accounts],
+    )
+    rooms, worths = [each.room for each in balances], [abs(budget.bound) for budget in budgets]
+    fits, saves, keeps, untried = [], [], [], unknown.any(axis=1)
     for k, row in enumerate(counted.tolist()):
         needed = list[float]()
         for account, spend in zip(accounts, row, strict=True):
@@ -37,20 +43,30 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
             fits.append(k)
         if not untried[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
             saves.append(k)
-        beyond = list(zip(row, rooms, budgets, strict=True))
-        over.append(max((spend - room) / abs(b.bound) for spend, room, b in beyond))
-        slack.append(
-            1e-9 * max((abs(spend) + abs(room)) / abs(b.bound) for spend, room, b in beyond)
-        )
+        if all(spend <= room for spend, room in zip(row, rooms, strict=True)):
+            keeps.append(k)
     if fits:
         return fits
     if untried.any() and not saves:
-        keeps = [k for k, beyond in enumerate(over) if beyond <= 0]
         trials = [k for k in np.flatnonzero(untried).tolist() if k in keeps or not keeps]
         if trials:
             return trials
-    least = min(beyond for k, beyond in enumerate(over) if not untried[k])
-    return [k for k, beyond in enumerate(over) if not untried[k] and beyond - slack[k] <= least]
+    known = np.flatnonzero(~untried).tolist()
+    exceeded = {k: sum(s > room for s, room in zip(counted[k], rooms, strict=True)) for k in known}
+    known = [k for k in known if exceeded[k] == min(exceeded.values())]
+    weights = [each.price * worth for each, worth in zip(balances, worths, strict=True)]
+
+    def mean(values: Any) -> float:
+        rows = zip(weights, values, worths, strict=True)
+        return float(sum(w * v / worth for w, v, worth in rows) / sum(weights))
+
+    spends = {k: mean(counted[k]) for k in known}
+    if looks(step):
+        width = math.sqrt(2 * math.log(1 + max(account.decisions for account in accounts)))
+        known = [k for k in known if spends[k] <= min(spends.values()) + 1]
+        spends = {k: spends[k] - width * mean(errors[k]) for k in known}
+    slack = 1e-9 * np.abs(counted / worths).max()
+    return [k for k in known if spends[k] - slack <= min(spends.values())]
 
 
 @given(
@@ -74,16 +90,22 @@ def test_what_a_bound_and_arrays_say_a_loop_says(
     looked = []
 
     def checked(
-        spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any
+        spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any, step: int
     ) -> Any:
-        left, believed, terms = apply_budgets(spending, accounts, learner, arms, beliefs, time)
+        left, believed, terms = apply_budgets(
+            spending, accounts, learner, arms, beliefs, time, step
+        )
         known, unsure = terms, spending.by_budget(beliefs.variances(arms.features))
         if contextual:
             plain = terms._replace(estimates=beliefs.estimates(arms.features))
             _, known, unsure = affordable._doubt_context(plain, accounts, learner, arms)
         counted, unknown = affordable._counted(known, accounts, arms, unsure)
         usual = known.usual if contextual else counted
-        wanted = fitting(accounts, counted, usual, unknown, time)
+        x, sizes = arms.features, np.abs([OBJECTIVES[1].unit, OBJECTIVES[0].unit])
+        squares = np.array([[row @ S @ row for S in beliefs.S] for row in x])
+        squares = np.broadcast_to(squares, (len(x), 2))[:, ::-1] * beliefs.noise[::-1]
+        errors = np.sqrt(squares) * sizes  # of cost and quality
+        wanted = fitting(accounts, counted, usual, unknown, errors, step)
         if terms.counted is not None or not contextual:
             assert left.ids == tuple(arms.ids[k] for k in wanted)
         looked.append(terms.counted is not None)
@@ -114,7 +136,7 @@ def test_what_a_bound_and_arrays_say_a_loop_says(
 
 
 def test_both_ways_are_taken() -> None:
-    for burst, looks in ((1.0, True), (1000.0, False)):
+    for burst, short in ((1.0, True), (1000.0, False)):
         budgets = [mogro.Budget("cost", at_most=0.5, burst=burst)]
         agent = mogro.Agent(OBJECTIVES, arms=3, seed=0, budgets=budgets)
         for arm, (quality, cost) in MEANS.items():
@@ -122,7 +144,7 @@ def test_both_ways_are_taken() -> None:
         inputs = agent.decide(ARMS).inputs
         assert isinstance(inputs, DecisionInputs)
         assert inputs.budget_terms is not None
-        assert (inputs.budget_terms.counted is not None) == looks
+        assert (inputs.budget_terms.counted is not None) == short
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -151,7 +173,8 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
     counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros((3, 1), dtype=np.bool_)
-    fits = affordable._affordable(inputs.budget_terms, state.accounts, counted, unknown)
+    step = next(step for step in range(9) if not looks(step))
+    fits = affordable._affordable(inputs.budget_terms, state.accounts, counted, unknown, step)
     assert fits.tolist() == [True, True, False]
 
 
@@ -177,24 +200,20 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
             for index, balance in enumerate(terms.balances):
                 if balance.surplus <= 0:
                     paid[spending.indices[index]] += spending.weights[index] * balance.price
-            now, priced, free, cheap = [], [], [], []
+            now, free, cheap = [], [], []
             for x, estimates in zip(terms.features, terms.estimates, strict=True):
                 error = math.sqrt(x @ inputs.beliefs.S[0] @ x * inputs.beliefs.noise[0])
                 now.append(estimates @ (weights + terms.prices.weights))
-                priced.append(estimates @ (weights + terms.prices.weights) + 2 * error)
                 free.append(estimates @ (weights + paid) + 2 * error)
                 cheap.append(estimates @ terms.prices.weights)
             chosen = list(ARMS).index(made.arm) if terms.affordable is None else np.argmax(now)
             for index, balance in enumerate(terms.balances):
                 spends = terms.spends[:, index]
                 if balance.surplus > 0:
-                    wanted = spends[np.argmax(free)] - spends[np.argmax(priced)]
-                    demand = spends[np.argmax(free)] - spends[chosen]
+                    wanted = spends[np.argmax(free)] - spends[chosen]
                 else:
-                    wanted, demand = spends[chosen] - spends[np.argmax(cheap)], 0.0
-                assert record.demand is not None
+                    wanted = spends[chosen] - spends[np.argmax(cheap)]
                 assert math.isclose(record.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
-                assert math.isclose(record.demand[index], max(0.0, demand), abs_tol=1e-9)
         quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
         agent.reward(made.id, {"quality": quality, "cost": cost})
     assert {bool(any(amounts)) for amounts in at_stake} == {True, False}

@@ -607,11 +607,11 @@ def test_as_much_money_is_saved_as_would_have_bought_something() -> None:
     account = Account(mogro.Budget("cost", at_most=2.0), None)
     for number in range(200):  # each spends nothing, and every 19th look finds what to buy
         wanted = (2000.0 * (number % 19 == 1),)
-        record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=wanted, demand=wanted)
+        record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=wanted)
         account.decide(number, 0.0, record, 0, 0.0)
     assert account.level == 200
     for number in range(200, 400):  # what was to be bought is forgotten, and so is the money
-        account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,), (0.0,)), 0, 0.0)
+        account.decide(number, 0.0, BudgetRecord((1.0,), (0.0,), (0.0,)), 0, 0.0)
     assert 5 < account.surplus <= account.demand + 6 < 7
 
 
@@ -696,6 +696,25 @@ def test_what_looks_cheap_in_a_context_by_chance_does_not_drain_the_account(seed
         if len(waiting) > 100:
             agent.reward(*waiting.pop(0))
     assert 0.75 < np.mean(spent) / 0.1 < 1.15  # 1.36 to 1.67 where estimates are taken as they are
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_arm_that_was_unlucky_at_first_is_tried_again_where_no_other_keeps_the_budget(
+    seed: int,
+) -> None:
+    rng, arms = np.random.default_rng(seed), {"poor": [1.0, 0.0], "unlucky": [0.0, 1.0]}
+    objectives = [mogro.Objective("quality"), mogro.Objective("click")]
+    budgets = [mogro.Budget("click", at_least=0.5)]
+    agent = mogro.Agent(objectives, arms=2, seed=seed, budgets=budgets)
+    for n in range(40):
+        arm = "unlucky" if n < 4 else "poor"
+        click = 0.0 if n < 4 else float(n % 5 < 2)
+        agent.observe(arms, arm=arm, rewards={"quality": 0.5, "click": click})
+    for _ in range(1500):
+        made = agent.decide(arms, weights={"quality": 1})
+        click = float(rng.random() < {"poor": 0.4, "unlucky": 0.7}[made.arm])
+        agent.reward(made.id, {"quality": 0.5, "click": click})
+    assert agent.budgets[0].forecast > 0.49
 
 
 def test_arms_that_save_stay_on_offer_while_dear_ones_are_in_flight() -> None:

@@ -13,7 +13,7 @@ from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import with_constant
-from mogro.agent.state.accounts import Account, AccountBalance
+from mogro.agent.state.accounts import Account, AccountBalance, looks
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.valuation import Prices
@@ -21,6 +21,7 @@ from mogro.valuation import Prices
 _UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _OPTIMISM = 2.0  # standard errors, in looks for what money would buy
+_HARDLY_DEARER = 1.0  # decisions' worth
 _RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
 _TINY = float(np.finfo(np.float64).tiny) ** 0.5
 
@@ -69,39 +70,35 @@ class BudgetTerms(NamedTuple):
         decision that explores.
         """
         least = tuple(self.spending.least_expected(self.estimates))
-        at_stake, demand = self._look(index, weights) if steered else (None, None)
-        return self.budget_record(index, least, at_stake, demand)
+        at_stake = self._at_stake(index, weights) if steered else None
+        return self.budget_record(index, least, at_stake)
 
     def budget_record(
         self,
         index: int,
         least_spend: tuple[float, ...] | None = None,
         at_stake: tuple[float, ...] | None = None,
-        demand: tuple[float, ...] | None = None,
     ) -> BudgetRecord:
         """Return what is written with any decision."""
         prices = tuple([balance.price for balance in self.balances])
         if self.counted is None:
-            return BudgetRecord(prices, least_spend, at_stake, demand)
+            return BudgetRecord(prices, least_spend, at_stake)
         if self.affordable is not None:
             index = self.affordable.item(index)
         spent = self.spending.expected(self.estimates[index])
         reserve = tuple(map(sub, self.counted[index].tolist(), spent))
         beyond = reserve if any(reserve) else None
         if self.usual is None or self.context_effects is None:
-            return BudgetRecord(prices, least_spend, at_stake, demand, beyond)
+            return BudgetRecord(prices, least_spend, at_stake, beyond)
         effects = tuple(self.usual[index].tolist()), tuple(self.context_effects[index].tolist())
-        return BudgetRecord(prices, least_spend, at_stake, demand, beyond, *effects)
+        return BudgetRecord(prices, least_spend, at_stake, beyond, *effects)
 
-    def _look(
-        self, index: int, weights: FloatArray | None
-    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return for every budget what other prices would change, and what it wants to spend more.
+    def _at_stake(self, index: int, weights: FloatArray | None) -> tuple[float, ...]:
+        """Return for every budget what other prices would change, were there room.
 
-        Both as if there were room. Where there is a surplus, an optimistic round is asked: how much
-        more would it spend without a price than with it, and how much more than was chosen?
-        Otherwise, how much less would be spent if only prices counted? Prices are looked at
-        together, because they may hold each other.
+        Where there is a surplus, how much more would be spent without a price, by an optimistic
+        round? Otherwise, how much less if only prices counted? Prices are looked at together,
+        because they may hold each other.
         """
         prices, estimates = self.prices.weights, self.estimates
         saving = [balance.surplus > 0 for balance in self.balances]
@@ -109,27 +106,28 @@ class BudgetTerms(NamedTuple):
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
             index = int(estimates.dot(weights + prices).argmax())
+        dear = self._choice_without_prices(weights, saving) if any(saving) else index
         cheap = index if all(saving) else int(estimates.dot(prices).argmax())
-        priced, free = self._optimistic_choices(weights, saving) if any(saving) else (index, index)
-        if cheap == index == priced == free:
-            return (0.0,) * len(saving), (0.0,) * len(saving)
-        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, priced, free)]
-        at_stake, demand = [], []
-        for saves, least, now, usual, most in zip(saving, *spent, strict=True):
-            at_stake.append(max(0.0, most - usual if saves else now - least))
-            demand.append(max(0.0, most - now) if saves else 0.0)
-        return tuple(at_stake), tuple(demand)
+        if cheap == index == dear:
+            return (0.0,) * len(saving)
+        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, dear)]
+        return tuple(
+            [
+                max(0.0, most - now if saves else now - least)
+                for saves, least, now, most in zip(saving, *spent, strict=True)
+            ]
+        )
 
-    def _optimistic_choices(self, weights: FloatArray, saving: Sequence[bool]) -> tuple[int, int]:
-        """Return what an optimistic round would choose, and without prices of savers."""
-        prices = free = self.prices.weights
-        pairs = zip(saving, self.balances, strict=True)
-        free = self.spending.weights_of([0.0 if saves else each.price for saves, each in pairs])
+    def _choice_without_prices(self, weights: FloatArray, saving: Sequence[bool]) -> int:
+        """Return what an optimistic round would choose without the prices of accounts that save."""
+        free = weights
+        if not all(saving):
+            pairs = zip(saving, self.balances, strict=True)
+            paid = [0.0 if saves else each.price for saves, each in pairs]
+            free = weights + self.spending.weights_of(paid)
         variance = self.beliefs.variances(self.features) * self.beliefs.noise
-        bonus = _OPTIMISM * np.sqrt(variance.dot(weights * weights))
-        values = self.estimates.dot(weights) + bonus
-        priced, unpriced = (values + self.estimates.dot(added) for added in (prices, free))
-        return int(priced.argmax()), int(unpriced.argmax())
+        errors = np.sqrt(variance.dot(weights * weights))
+        return int((self.estimates.dot(free) + _OPTIMISM * errors).argmax())
 
 
 def apply_budgets(
@@ -139,6 +137,7 @@ def apply_budgets(
     arms: ArmSet,
     beliefs: Beliefs,
     time: float | None,
+    step: int,
 ) -> tuple[ArmSet, Beliefs, BudgetTerms]:
     """Return the arms that there is room for, what is believed of them, and what budgets do.
 
@@ -157,10 +156,11 @@ def apply_budgets(
     else:
         unsure = spending.by_budget(beliefs.variances(arms.features))
     counted, unknown = _counted(terms, accounts, arms, unsure)
-    fits, terms = _affordable(terms, accounts, counted, unknown), terms._replace(counted=counted)
+    fits = _affordable(terms, accounts, counted, unknown, step)
     if fits.all():
-        return arms, beliefs, terms
-    return arms.subset(fits), beliefs, terms._replace(affordable=np.flatnonzero(fits))
+        return arms, beliefs, terms._replace(counted=counted)
+    terms = terms._replace(counted=counted, affordable=np.flatnonzero(fits))
+    return arms.subset(fits), beliefs, terms
 
 
 def _all_affordable(
@@ -258,16 +258,19 @@ def _counted(
 
 
 def _affordable(
-    terms: BudgetTerms, accounts: Sequence[Account], counted: FloatArray, unknown: BoolArray
+    terms: BudgetTerms,
+    accounts: Sequence[Account],
+    counted: FloatArray,
+    unknown: BoolArray,
+    step: int,
 ) -> BoolArray:
-    """Return for which arms, (K,), there is room.
+    """Return for which arms, (K,), there is room; if for none, the cheapest.
 
     An arm may cost more than it counts, as many times as the account's caution says; so may all in
     flight, each by itself. What nothing is known of may be twice what it counts, and an arm that
-    saves something needs room only for what it counts. If there is room for none, it is the
-    cheapest, or all that are as cheap up to rounding; unless no arm that is known would save
-    anything, on average, and others are not known: then one of these, if it counts no more than
-    there is room for, or all count more.
+    saves something needs room only for what it counts. If there is room for none, and no arm that
+    is known would save anything, on average, others that are not known are tried: those that count
+    no more than there is room for, or any if all count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in terms.balances])
@@ -290,8 +293,34 @@ def _affordable(
         trials = untried & keeping if keeping.any() else untried
         if trials.any() and not (saving & ~untried).any():
             return trials
-    worths = [budget.worth for budget in budgets]
-    over = ((counted - rooms) / worths).max(axis=1)
-    over[untried] = np.inf
-    slack = EQUAL_SCORES * ((np.abs(counted) + np.abs(rooms)) / worths).max(axis=1)
-    return np.asarray(over - slack <= over.min())
+    return _cheapest(terms, accounts, counted, untried, step)
+
+
+def _cheapest(
+    terms: BudgetTerms,
+    accounts: Sequence[Account],
+    counted: FloatArray,
+    untried: BoolArray,
+    step: int,
+) -> BoolArray:
+    """Return which known arms, (K,), cost least at the prices of the accounts, up to rounding.
+
+    Those that exceed fewer rooms come first. In decisions that look, it is the arm that may cost
+    least, by a bound that grows with a root of the logarithm of the decisions, if it is hardly
+    dearer: else one that was unlucky at first would never be tried again, whatever it might save.
+    """
+    budgets, balances = [account.budget for account in accounts], terms.balances
+    worths = np.array([budget.worth for budget in budgets])
+    shares = worths * [balance.price for balance in balances]
+    shares /= shares.sum()
+    exceeded = (counted > [balance.room for balance in balances]).sum(axis=1)
+    exceeded[untried] = len(budgets) + 1
+    spends = np.where(exceeded == exceeded.min(), (counted / worths) @ shares, np.inf)
+    if looks(step):
+        variances = terms.spending.by_budget(terms.beliefs.variances(terms.features))
+        noise = terms.beliefs.noise.dot(np.square(terms.spending.matrix))
+        growth = 2 * math.log(1 + max(account.decisions for account in accounts))
+        saved = np.sqrt(growth * variances * noise) / worths @ shares
+        spends = np.where(spends <= spends.min() + _HARDLY_DEARER, spends - saved, np.inf)
+    slack = EQUAL_SCORES * (np.abs(counted) / worths).max(axis=1)
+    return np.asarray(spends - slack <= spends.min())

@@ -397,8 +397,9 @@ def make_inputs(
         arms = arms if feasible.all() else arms.subset(feasible)
     if accounts:
         time, all_arms = request.time, arms
-        spending = config.spending
-        arms, beliefs, terms = apply_budgets(spending, accounts, learner, arms, beliefs, time)
+        arms, beliefs, terms = apply_budgets(
+            config.spending, accounts, learner, arms, beliefs, time, step
+        )
         prices = terms.prices
         if not steered:
             arms, terms, prices = all_arms, terms._replace(affordable=None), None

@@ -48,12 +48,9 @@ class BudgetRecord(NamedTuple):
         What the cheapest arm was expected to spend; None in decisions that did not look.
     at_stake
         What another price would have changed: where there was a surplus, how much more an
-        optimistic round would have spent without it; else how much less prices alone would. None in
-        decisions that did not look, and where no price steered: in uniform draws, and in those that
-        explore.
-    demand
-        Where there was a surplus, how much more than the decision an optimistic round without
-        prices would have spent, were there room.
+        optimistic round without prices would have spent; else how much less prices alone would.
+        None in decisions that did not look, and where no price steered: in uniform draws, and in
+        those that explore.
     reserve
         What the decision counts beyond the estimate of its arm until its value has come; None where
         that is known.
@@ -65,7 +62,6 @@ class BudgetRecord(NamedTuple):
     prices: tuple[float, ...]
     least_spend: tuple[float, ...] | None = None
     at_stake: tuple[float, ...] | None = None
-    demand: tuple[float, ...] | None = None
     reserve: tuple[float, ...] | None = None
     usual: tuple[float, ...] | None = None
     context_effect: tuple[float, ...] | None = None

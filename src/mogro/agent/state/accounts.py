@@ -38,14 +38,14 @@ _FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
 _FIRST_SQUARES = 400.0  # of what was expected, which this counts for, in decisions' worth
 _LARGEST_SURPRISE = 10.0  # times what was expected; reports that are wrong by far count no more
 _REMEMBERED = 0.998  # of squares, by each decision that spends
-_FIRST_EFFECTS = 50.0  # squares of what contexts were said to add and did not, before others came
-_EFFECTS_REMEMBERED = 0.99  # of squares, by each decision that spends
+_EFFECTS_REMEMBERED = 0.99  # of what contexts added, by each decision that spends
 _TINY = 1e-100  # decisions' worth
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
     *("log_price", "demand", "weight", "least_spend", "time", "since"),
     *("expected_squares", "surprise_squares", "effect_squares", "effect_products"),
+    "effect_errors",
 )
 # Arrays of a saved account: their axes, and the size of the last one.
 _WIDTHS = {
@@ -100,9 +100,9 @@ class Account:
     expected_squares, surprise_squares
         Squares of what was expected of decisions that have spent, and of how far they were from it,
         in sums that fade, in decisions' worth.
-    effect_squares, effect_products
-        Squares of what contexts were said to add to what decisions spend, and products with what
-        they added, alike.
+    effect_squares, effect_products, effect_errors
+        Squares of what contexts were said to add to what decisions spend; products with what they
+        added; and products of these squares with those of what trust in them was wrong by. Alike.
     context_effects
         By decision in flight, what it was expected to spend in any context, and what its own was
         said to add, in decisions' worth.
@@ -128,7 +128,7 @@ class Account:
         self.flight_squares = self.level = self.log_price = self.weight = self.least_spend = 0.0
         self.expected_squares = _FIRST_SQUARES
         self.surprise_squares = _FIRST_SQUARES * _FIRST_SURPRISE**2
-        self.effect_squares, self.effect_products = _FIRST_EFFECTS, 0.0
+        self.effect_squares = self.effect_products = self.effect_errors = 0.0
         self.context_effects: dict[int, tuple[float, float]] = {}
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.reserves: dict[int, float] = {}
@@ -163,10 +163,13 @@ class Account:
     def trust(self) -> float:
         """Which share of what contexts are said to add to spends can be relied on, from 0 to 1.
 
-        It is the slope of what they have added. To choose what looks cheap is to choose what is
-        underestimated, most of all where little is known, or where arms differ in their noise.
+        It is the slope of what they have added, divided by one and the variance of that slope: the
+        mean of a posterior. To choose what looks cheap is to choose what is underestimated, most of
+        all where little is known, or where arms differ in their noise.
         """
-        return max(0.0, min(self.effect_products / self.effect_squares, 1.0))
+        squares = self.effect_squares
+        weight = squares * squares + self.effect_errors
+        return max(0.0, min(self.effect_products * squares / weight, 1.0)) if weight > 0 else 0.0
 
     @property
     def mean_least_spend(self) -> float:
@@ -223,8 +226,8 @@ class Account:
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
-        if record.at_stake is not None and record.demand is not None:
-            self._update_log_price(record.at_stake[index] > 0, record.demand[index] / budget.worth)
+        if record.at_stake is not None:
+            self._update_log_price(record.at_stake[index] / budget.worth)
         if self._half_life is not None:
             kept = self._remaining_weight(time)
             self.weight, self.least_spend = kept * self.weight, kept * self.least_spend
@@ -247,14 +250,14 @@ class Account:
         self.flight_squares += counted * counted
         self.level += (budget.bound - expected) / budget.worth
 
-    def _update_log_price(self, matters: bool, demand: float) -> None:
+    def _update_log_price(self, at_stake: float) -> None:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         surplus = self.surplus
-        if matters:
+        if at_stake > 0:
             step = _PRICE_STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
         if surplus > 0:
-            self.demand += demand - self.demand / _DEMAND_LOOKS
+            self.demand += at_stake - self.demand / _DEMAND_LOOKS
             self.level -= max(0.0, surplus - _FREE_SURPLUS - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
@@ -303,8 +306,10 @@ class Account:
         size = abs(usual)
         effect, added = max(-size, min(effect, size)), spent - usual
         added = max(-_LARGEST_SURPRISE * size, min(added, _LARGEST_SURPRISE * size))
-        self.effect_squares = _EFFECTS_REMEMBERED * self.effect_squares + effect * effect
-        self.effect_products = _EFFECTS_REMEMBERED * self.effect_products + effect * added
+        square, error, kept = effect * effect, added - self.trust * effect, _EFFECTS_REMEMBERED
+        self.effect_squares = kept * self.effect_squares + square
+        self.effect_products = kept * self.effect_products + effect * added
+        self.effect_errors = kept * self.effect_errors + square * error * error
 
     def _count(self, sign: float, allowed: float) -> None:
         """Allow something for a decision; with -1 as sign no longer."""
