@@ -368,7 +368,7 @@ def new_world(seed: int) -> World:
             return world
 
 
-def worlds(seeds: int = 10) -> list[dict[str, object]]:
+def worlds(seeds: int = 30) -> list[dict[str, object]]:
     """Loss to the best policy by the number of decisions, its slope, and both budgets."""
     losses, kept = [], []
     for seed in range(seeds):
