@@ -148,10 +148,9 @@ def play(
 def _had_choice(decision: mogro.agent.Decision) -> bool:
     """Tell whether an arm was expected to keep the limit of the budget."""
     assert isinstance(decision.inputs, DecisionInputs)
-    effects = decision.inputs.budget_terms
-    assert effects is not None
-    counted = effects.spends if effects.counted is None else effects.counted
-    return bool(counted.min() <= effects.balances[0].room)
+    terms = decision.inputs.budget_terms
+    assert terms is not None
+    return bool(terms.counts.counted.min() <= terms.balances[0].room)
 
 
 def summary(played: Sequence[Played], target: float) -> dict[str, object]:

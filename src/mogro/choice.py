@@ -6,7 +6,8 @@ axes, one entry for each learner; ``()`` is a single one.
 """
 
 import math
-from typing import NamedTuple, Protocol, cast
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -75,6 +76,32 @@ class SearchableArms(Protocol):
 Arms = FloatArray | SearchableArms
 
 
+class LimitedArms(Protocol):
+    """Arms on offer to one learner of which some are left; finding out which takes long."""
+
+    def __len__(self) -> int:
+        """Return the number of all arms, K."""
+
+    @property
+    def offered(self) -> Arms:
+        """All arms."""
+
+    @property
+    def features(self) -> FloatArray:
+        """The arms that are left, (L, d), in the same order."""
+
+    def keeps(self, rows: Sequence[int]) -> bool:
+        """Tell whether some of all arms are left for certain; then the first is the choice.
+
+        So it is a position among all arms, which others are not.
+        """
+
+
+def is_limited(arms: Arms | LimitedArms) -> TypeGuard[LimitedArms]:
+    """Tell whether only some arms are left."""
+    return hasattr(arms, "keeps")
+
+
 class Choice(NamedTuple):
     """What was chosen, for every learner.
 
@@ -99,7 +126,7 @@ class Choice(NamedTuple):
 class _Inputs(NamedTuple):
     """What a choice is made of, for all learners or some."""
 
-    arms: Arms
+    arms: Arms | LimitedArms
     beliefs: Beliefs
     step: int
     rng: Rng
@@ -127,7 +154,7 @@ class _Inputs(NamedTuple):
 
 def choose(
     policy: ChoiceRule,
-    arms: Arms,
+    arms: Arms | LimitedArms,
     beliefs: Beliefs,
     *,
     step: int,
@@ -145,7 +172,7 @@ def choose(
         How to choose.
     arms
         Arms on offer, (..., K, d), broadcastable to the batch of the beliefs; for one learner also
-        :class:`SearchableArms`.
+        :class:`SearchableArms`, or :class:`LimitedArms`.
     beliefs
         What is known.
     step
@@ -217,7 +244,7 @@ def _exploit(policy: ChoiceRule, inputs: _Inputs) -> Choice:
 
 def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
-    arms, beliefs, _, rng, _, prices = inputs
+    beliefs, prices = inputs.beliefs, inputs.prices
     weights = drawn = bonus = inputs.weights()
     if prices is not None:
         total = sums(drawn)
@@ -226,13 +253,36 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
             known = optimism.weights
             bonus = drawn + total * prices.optimism(beliefs) if known is None else known
     direction = vecmat(weights, beliefs.theta)
-    if optimism is None and not isinstance(arms, np.ndarray):
-        check_finite(direction, weights, "weights")
-        tied = arms.best(direction)
-        first = int(tied[0]) if len(tied) == 1 else draw(arms.features, tied, rng)
-        return Choice(np.asarray(first), drawn, _FALSE, _FALSE)
-    arm, changed = best_arms(inputs.features, beliefs, bonus, direction, rng, optimism)
+    arms = inputs.arms
+    if is_limited(arms):
+        if optimism is None or optimism.is_about_all(len(arms)):
+            # What is best of all arms is best of those that are left, if it is one of them.
+            arm, changed = _best_for(arms.offered, inputs, bonus, direction, optimism)
+            rows = [arm.item()]
+            if changed:
+                rows.append(int(matvec(arm_features(arms.offered), direction).argmax()))
+            if arms.keeps(rows):
+                return Choice(arm, drawn, changed, _FALSE)
+        arms = arms.features
+    arm, changed = _best_for(cast("Arms", arms), inputs, bonus, direction, optimism)
     return Choice(arm, drawn, changed, inputs.all_false)
+
+
+def _best_for(
+    arms: Arms,
+    inputs: _Inputs,
+    weights: FloatArray,
+    direction: FloatArray,
+    optimism: Optimism | None,
+) -> tuple[IntArray, BoolArray]:
+    """Return the best arms for a direction, and whether optimism made them others."""
+    if optimism is not None or isinstance(arms, np.ndarray):
+        beliefs, rng = inputs.beliefs, inputs.rng
+        return best_arms(arm_features(arms), beliefs, weights, direction, rng, optimism)
+    check_finite(direction, weights, "weights")
+    tied = arms.best(direction)
+    first = int(tied[0]) if len(tied) == 1 else draw(arms.features, tied, inputs.rng)
+    return np.asarray(first), _FALSE
 
 
 def best_arms(
@@ -322,6 +372,6 @@ def _scores(values: FloatArray, weights: FloatArray, scalarization: Scalarizatio
     return scores if never is None else np.where(never, -math.inf, scores)
 
 
-def arm_features(arms: Arms) -> FloatArray:
+def arm_features(arms: Arms | LimitedArms) -> FloatArray:
     """Return the features of arms, (..., K, d)."""
     return arms if isinstance(arms, np.ndarray) else arms.features

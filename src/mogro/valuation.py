@@ -36,6 +36,10 @@ class Optimism(NamedTuple):
         """
         return arms_in_turn(count, self.turn, _OPTIMISTIC_ARMS)
 
+    def is_about_all(self, count: int) -> bool:
+        """Tell whether the round is optimistic about each of so many arms."""
+        return count <= _OPTIMISTIC_ARMS
+
     def bonus(self, variance: FloatArray) -> FloatArray:
         """Return what to add to values (..., M) of some variances: standard errors.
 

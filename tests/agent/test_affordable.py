@@ -1,6 +1,8 @@
-"""Arms that budgets have room for: by a bound and by arrays, as a plain loop over arms says."""
+"""Arms that budgets have room for: by arrays, and for one arm alone, as a plain loop says."""
 
 import math
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mogro
-from mogro.agent import affordable, decision
-from mogro.agent.affordable import apply_budgets
+from mogro.agent import decision
+from mogro.agent.affordable import BudgetTerms
 from mogro.agent.budget import Spending
 from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.objective_set import ObjectiveSet
@@ -21,27 +23,28 @@ MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
 OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.1)]
 
 
-def fitting(
-    accounts: Any, counted: Any, usual: Any, unknown: Any, errors: Any, step: int
-) -> list[int]:
-    """Return the places of arms that there is room for, one by one; usual: in any context."""
-    budgets, balances = (
-        [each.budget for each in accounts],
-        [each.balance(None) for each in accounts],
-    )
+def fitting(terms: BudgetTerms, step: int) -> list[int]:
+    """Return the places of arms that there is room for, one by one."""
+    balances, arms = terms.balances, terms.all_arms
+    budgets = [each.budget for each in balances]
     rooms, worths = [each.room for each in balances], [abs(budget.bound) for budget in budgets]
-    fits, saves, keeps, untried = [], [], [], unknown.any(axis=1)
+    counts, fits, saves, keeps = terms.counts, [], [], []
+    counted, untried = counts.counted, np.asarray(counts.unknown.any(axis=1))
+    x = np.column_stack([np.ones(len(arms)), arms.raw_features])
+    plain = terms.spending.all_expected(x @ terms._observed.theta[:, : x.shape[1]].T)
     for k, row in enumerate(counted.tolist()):
-        needed = list[float]()
-        for account, spend in zip(accounts, row, strict=True):
-            told = not unknown[k, len(needed)]
-            strays = account.caution * spend if told else spend
-            strays = math.hypot(strays, account.caution * math.sqrt(account.flight_squares))
-            saves_some = told and spend <= account.budget.bound
-            needed.append(account.budget.max_cost or spend + (0.0 if saves_some else strays))
-        if all(much <= room for much, room in zip(needed, rooms, strict=True)):
+        needed, ample = list[float](), terms._informed
+        for index, (balance, spend) in enumerate(zip(balances, row, strict=True)):
+            told, budget = not counts.unknown.item(k, index), balance.budget
+            strays = math.hypot((balance.caution if told else 1.0) * spend, balance.flight_strays)
+            saves_some = told and spend <= budget.bound
+            needed.append(budget.max_cost or spend + (0.0 if saves_some else strays))
+            most = max(plain[k, index], counts.spends[k, index])
+            ample = ample and most <= balance.ample
+        if ample or all(much <= room for much, room in zip(needed, rooms, strict=True)):
             fits.append(k)
-        if not untried[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
+        usual = zip(counts.usual[k], budgets, strict=True)
+        if not untried[k] and all(spend <= budget.bound for spend, budget in usual):
             saves.append(k)
         if all(spend <= room for spend, room in zip(row, rooms, strict=True)):
             keeps.append(k)
@@ -62,89 +65,107 @@ def fitting(
 
     spends = {k: mean(counted[k]) for k in known}
     if looks(step):
-        width = math.sqrt(2 * math.log(1 + max(account.decisions for account in accounts)))
+        squares = np.array([[row @ S @ row for S in terms.beliefs.S] for row in arms.features])
+        squares = np.broadcast_to(squares, (len(arms), 2))[:, ::-1] * terms.beliefs.noise[::-1]
+        errors = np.sqrt(squares) * np.abs([OBJECTIVES[1].unit, OBJECTIVES[0].unit])
+        width = math.sqrt(2 * math.log(1 + max(each.decisions for each in balances)))
         known = [k for k in known if spends[k] <= min(spends.values()) + 1]
         spends = {k: spends[k] - width * mean(errors[k]) for k in known}
     slack = 1e-9 * np.abs(counted / worths).max()
     return [k for k in known if spends[k] - slack <= min(spends.values())]
 
 
+class InFull(BudgetTerms):
+    """What budgets do, with a look at all arms in any case."""
+
+    looked = 0
+
+    def keeps(self, rows: Sequence[int]) -> bool:
+        """Find out which arms are left, and compare with the loop."""
+        assert self.left.ids == tuple(self.all_arms.ids[k] for k in fitting(self, self._step))
+        InFull.looked += 1
+        for row in range(len(self)):
+            if self._is_left(row):  # alone, as among all
+                assert self.fits[row]
+        return False
+
+
 @given(
-    told=st.integers(0, 3),
+    told=st.integers(1, 4),
     bound=st.floats(0.05, 3.0),
     burst=st.floats(0.5, 100.0),
     max_cost=st.sampled_from([None, None, 2.5]),
     delay=st.integers(0, 4),
     contextual=st.booleans(),
+    weights=st.sampled_from([{"quality": 1}, mogro.RandomWeights(), None]),
+    epsilon=st.sampled_from([0.0, 0.2]),
     seed=st.integers(0, 99),
 )
-def test_what_a_bound_and_arrays_say_a_loop_says(
+def test_one_arm_alone_is_chosen_as_after_a_look_at_all(
     told: int,
     bound: float,
     burst: float,
     max_cost: float | None,
     delay: int,
     contextual: bool,
+    weights: Any,
+    epsilon: float,
     seed: int,
 ) -> None:
-    looked = []
-
-    def checked(
-        spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any, step: int
-    ) -> Any:
-        left, believed, terms = apply_budgets(
-            spending, accounts, learner, arms, beliefs, time, step
-        )
-        known, unsure = terms, spending.by_budget(beliefs.variances(arms.features))
-        if contextual:
-            plain = terms._replace(estimates=beliefs.estimates(arms.features))
-            _, known, unsure = affordable._doubt_context(plain, accounts, learner, arms)
-        counted, unknown = affordable._counted(known, accounts, arms, unsure)
-        usual = known.usual if contextual else counted
-        x, sizes = arms.features, np.abs([OBJECTIVES[1].unit, OBJECTIVES[0].unit])
-        squares = np.array([[row @ S @ row for S in beliefs.S] for row in x])
-        squares = np.broadcast_to(squares, (len(x), 2))[:, ::-1] * beliefs.noise[::-1]
-        errors = np.sqrt(squares) * sizes  # of cost and quality
-        wanted = fitting(accounts, counted, usual, unknown, errors, step)
-        if terms.counted is not None or not contextual:
-            assert left.ids == tuple(arms.ids[k] for k in wanted)
-        looked.append(terms.counted is not None)
-        return left, believed, terms
-
     budgets = [
         mogro.Budget("cost", at_most=bound, burst=burst, max_cost=max_cost),
         mogro.Budget("quality", at_least=0.6, burst=burst),
     ]
-    agent = mogro.Agent(
-        OBJECTIVES, arms=3, context=2 if contextual else None, seed=seed, budgets=budgets
-    )
+    context_size = 2 if contextual else None
+    agents = [
+        mogro.Agent(
+            OBJECTIVES, arms=3, context=context_size, seed=seed, budgets=budgets, epsilon=epsilon
+        )
+        for _ in range(2)
+    ]
     rng = np.random.default_rng(seed)
+    arms = {arm: rng.standard_normal(3).tolist() for arm in MEANS}  # none of which tie
     waiting: list[tuple[str, dict[str, float]]] = []
-    for arm in list(MEANS)[:told]:
+    for arm in ("a", "b", "c", "a")[:told]:
         context = [0.0, 0.0] if contextual else None
-        agent.observe(ARMS, arm=arm, context=context, rewards={"cost": MEANS[arm][1]})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decision, "apply_budgets", checked)
-        for _ in range(12):
-            context = rng.standard_normal(2).tolist() if contextual else None
-            made = agent.decide(ARMS, context=context, weights={"quality": 1})
-            quality, cost = MEANS[made.arm] + 0.1 * rng.standard_normal(2)
-            waiting.append((made.id, {"quality": quality, "cost": cost}))
-            while len(waiting) > delay:
-                agent.reward(*waiting.pop(0))
-    assert len(looked) == 12
+        values = dict(zip(("quality", "cost"), MEANS[arm], strict=True))
+        for agent in agents:
+            agent.observe(arms, arm=arm, context=context, rewards=values)
+    for _ in range(12):
+        context = rng.standard_normal(2).tolist() if contextual else None
+        quick = agents[0].decide(arms, context=context, weights=weights)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(decision, "BudgetTerms", InFull)
+            slow = agents[1].decide(arms, context=context, weights=weights)
+        assert quick == slow
+        assert quick.exploring == slow.exploring
+        assert quick.event.budget_record == slow.event.budget_record
+        assert quick.propensities.arms == slow.propensities.arms
+        assert quick.propensities.values.tolist() == slow.propensities.values.tolist()
+        quality, cost = MEANS[quick.arm] + 0.1 * rng.standard_normal(2)
+        waiting.append((quick.id, {"quality": quality, "cost": cost}))
+        while len(waiting) > delay:
+            for agent in agents:
+                agent.reward(*waiting[0])
+            waiting.pop(0)
 
 
-def test_both_ways_are_taken() -> None:
-    for burst, short in ((1.0, True), (1000.0, False)):
-        budgets = [mogro.Budget("cost", at_most=0.5, burst=burst)]
-        agent = mogro.Agent(OBJECTIVES, arms=3, seed=0, budgets=budgets)
-        for arm, (quality, cost) in MEANS.items():
-            agent.observe(ARMS, arm=arm, rewards={"quality": quality, "cost": cost})
-        inputs = agent.decide(ARMS).inputs
-        assert isinstance(inputs, DecisionInputs)
-        assert inputs.budget_terms is not None
-        assert (inputs.budget_terms.counted is not None) == short
+@pytest.mark.parametrize(
+    ("spent", "arm", "ample", "alone"),
+    [(0.0, "a", True, True), (2.0, "a", False, True), (2.0, "c", False, False)],
+)
+def test_all_ways_are_taken(spent: float, arm: str, ample: bool, alone: bool) -> None:
+    """An arm has ample room, or room by what it counts; or all are looked at."""
+    budgets = [mogro.Budget("cost", at_most=0.5, burst=4)]
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=0, budgets=budgets)
+    for name, (quality, cost) in 3 * list(MEANS.items()):
+        agent.observe(ARMS, arm=name, rewards={"quality": quality, "cost": cost})
+    agent.reward(agent.decide({"c": ARMS["c"]}).id, {"quality": 0.9, "cost": spent})
+    inputs = agent.decide({arm: ARMS[arm]}, weights={"quality": 1}).inputs
+    assert isinstance(inputs, DecisionInputs)
+    terms = inputs.budget_terms
+    assert terms is not None
+    assert (terms._counted is None, terms._left is None) == (ample, alone)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -169,13 +190,13 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     for _ in range(3):
         decision = agent.decide(ARMS)
         agent.reward(decision.id, {"quality": 0.5, "cost": 5.0})
-    state, inputs = agent._state, agent.decide(ARMS).inputs
+    inputs = agent.decide(ARMS).inputs
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
-    counted, unknown = np.array([[0.3 + 1e-13], [0.3], [0.31]]), np.zeros((3, 1), dtype=np.bool_)
-    step = next(step for step in range(9) if not looks(step))
-    fits = affordable._affordable(inputs.budget_terms, state.accounts, counted, unknown, step)
-    assert fits.tolist() == [True, True, False]
+    terms = copy(inputs.budget_terms)
+    terms._step = next(step for step in range(9) if not looks(step))
+    counted = np.array([[0.3 + 1e-13], [0.3], [0.31]])
+    assert terms._cheapest(counted, np.zeros(3, dtype=np.bool_)).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -201,18 +222,17 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
                 if balance.surplus <= 0:
                     paid[spending.indices[index]] += spending.weights[index] * balance.price
             now, free, cheap = [], [], []
-            for x, estimates in zip(terms.features, terms.estimates, strict=True):
+            for x, estimates in zip(terms.all_arms.features, terms.estimates, strict=True):
                 error = math.sqrt(x @ inputs.beliefs.S[0] @ x * inputs.beliefs.noise[0])
                 now.append(estimates @ (weights + terms.prices.weights))
                 free.append(estimates @ (weights + paid) + 2 * error)
                 cheap.append(estimates @ terms.prices.weights)
-            chosen = list(ARMS).index(made.arm) if terms.affordable is None else np.argmax(now)
             for index, balance in enumerate(terms.balances):
-                spends = terms.spends[:, index]
+                spends = terms.counts.spends[:, index]
                 if balance.surplus > 0:
-                    wanted = spends[np.argmax(free)] - spends[chosen]
+                    wanted = spends[np.argmax(free)] - spends[np.argmax(now)]
                 else:
-                    wanted = spends[chosen] - spends[np.argmax(cheap)]
+                    wanted = spends[np.argmax(now)] - spends[np.argmax(cheap)]
                 assert math.isclose(record.at_stake[index], max(0.0, wanted), abs_tol=1e-9)
         quality, cost = MEANS[made.arm] + np.array([0.5, 0.05]) * rng.standard_normal(2)
         agent.reward(made.id, {"quality": quality, "cost": cost})
@@ -220,7 +240,7 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
 
 
 @pytest.mark.parametrize("arms", [1, 2, 40])
-def test_the_least_and_the_most_are_those_of_all_arms(arms: int) -> None:
+def test_the_least_is_that_of_all_arms(arms: int) -> None:
     budgets = [
         mogro.Budget("cost", at_most=0.6),
         mogro.Budget("cost", at_least=0.1),
@@ -232,11 +252,8 @@ def test_the_least_and_the_most_are_those_of_all_arms(arms: int) -> None:
         for seed in range(20):
             estimates = np.random.default_rng(seed).standard_normal((arms, 2))
             spends = spending.all_expected(estimates)
-            for found, wanted in (
-                (spending.least_expected(estimates), spends.min(axis=0)),
-                (spending.most_expected(estimates), spends.max(axis=0)),
-            ):
-                np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+            found, wanted = spending.least_expected(estimates), spends.min(axis=0)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -262,7 +279,7 @@ def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
 
 @pytest.mark.parametrize("interactions", [True, False])
 @pytest.mark.parametrize("effects", [False, True])
-def test_where_room_is_short_spends_follow_a_context_as_far_as_it_is_relied_on(
+def test_spends_follow_a_context_as_far_as_it_is_relied_on(
     interactions: bool, effects: bool
 ) -> None:
     budget, rng = mogro.Budget("cost", at_most=0.5, burst=3), np.random.default_rng(0)
@@ -286,21 +303,26 @@ def test_where_room_is_short_spends_follow_a_context_as_far_as_it_is_relied_on(
             continue
         inputs = agent.decide(arms, context=context, weights={"quality": 1}).inputs
         assert isinstance(inputs, DecisionInputs)
-        terms, (account,) = inputs.budget_terms, agent._state.accounts
+        terms = inputs.budget_terms
         assert terms is not None
-        if terms.usual is None or terms.context_effects is None:
-            assert inputs.beliefs is terms.beliefs
-            continue
-        trusts.add(trust := account.trust)
+        counts, (balance,) = terms.counts, terms.balances
+        trusts.add(balance.trust)
         posterior = agent.estimate(arms, context=context)
         cost = posterior.values[:, posterior.objectives.index("cost")]
-        assert terms.usual[:, 0] + terms.context_effects[:, 0] == pytest.approx(np.maximum(cost, 0))
+        usual, spends = counts.usual[:, 0], counts.spends[:, 0]
+        assert usual + counts.effects[:, 0] == pytest.approx(np.maximum(cost, 0))
         if not effects:
             theta = np.linalg.lstsq(np.array(seen), np.array(costs), rcond=None)[0]
-            usual = np.array([theta @ (1.0, *x) for x in arms.values()])
-            assert terms.usual[:, 0] == pytest.approx(np.maximum(usual, 0), rel=1e-4)
-            relied_on = np.maximum(usual + trust * (cost - usual), 0)
-            assert terms.spends[:, 0] == pytest.approx(relied_on, rel=1e-3, abs=1e-6)
+            mean = np.maximum([theta @ (1.0, *x) for x in arms.values()], 0)
+            assert usual == pytest.approx(mean, rel=1e-4)
+        if terms._informed:
+            assert spends == pytest.approx(np.maximum(cost, 0))
+            doubts = np.maximum(usual - spends, 0.0) * (1 - balance.trust)
+            assert counts.counted[:, 0] == pytest.approx(spends + doubts)
+        else:
+            relied_on = np.maximum(usual + balance.trust * (cost - usual), 0)
+            assert spends == pytest.approx(relied_on, rel=1e-3, abs=1e-6)
+            assert counts.counted[:, 0] == pytest.approx(np.maximum(spends, 0))
         made = agent.decide(arms, context=context, weights={"quality": 1})
         agent.reward(made.id, {"quality": 0.5, "cost": 3 + context[0]})
         seen.append((1.0, *arms[made.arm]))

@@ -14,7 +14,7 @@ from tests.agent.replaying import replayed
 from tests.properties import mostly_slow
 
 import mogro
-from mogro.agent import affordable
+from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.events import BudgetRecord, Event
 from mogro.agent.state.accounts import Account, looks
 
@@ -772,26 +772,20 @@ def test_what_nobody_knows_needs_room_for_the_whole_burst(burst: float) -> None:
     assert agent.probabilities(ARMS).arms == ("a",)
 
 
-def test_what_is_known_of_one_objective_alone_strays_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The quick look at all arms says yes only where all are left."""
+def test_what_is_known_of_one_objective_alone_counts_as_its_budget_says() -> None:
+    """Of the dearest arm but one objective is known: that nobody knows the other costs nothing."""
     budgets = mogro.Budget("cost", at_most=1.0), mogro.Budget("quality", at_least=0.3)
-    agent, answers = router(*budgets, prior=mogro.priors.Flat()), []
+    agent = router(*budgets, prior=mogro.priors.Flat())
     for _ in range(6):
         for arm, cost in (("a", 0.0), ("b", 16.0)):
             agent.observe(ARMS, arm=arm, rewards={"quality": 0.9, "cost": cost})
         agent.observe(ARMS, arm="c", rewards={"cost": 16.0})
-    for n in range(360):
-        arm = "a" if n % 16 else "b"
-        rewards = {"quality": 0.9, "cost": 0.0 if n % 16 else 16.0}
-        agent.reward(agent.decide({arm: ARMS[arm]}).id, rewards)
-    assert agent._state.accounts[0].caution < 1
-    for _ in range(40):
-        with monkeypatch.context() as slow:
-            slow.setattr(affordable, "_all_affordable", lambda *_: False)
-            answers.append(agent.probabilities(ARMS).arms)
-        assert agent.probabilities(ARMS).arms == answers[-1]
-        agent.reward(agent.decide({"a": ARMS["a"]}).id, {"quality": 0.9, "cost": 0.0})
-    assert len(set(answers)) > 1
+    inputs = agent.decide(ARMS, weights={"quality": 1}).inputs
+    assert isinstance(inputs, DecisionInputs)
+    assert inputs.budget_terms is not None
+    counts = inputs.budget_terms.counts
+    assert counts.unknown.tolist() == [[False, False], [False, False], [False, True]]
+    assert counts.counted[2].tolist() == [counts.spends[2, 0], 0.5 * 20 * 0.3]
 
 
 def test_windows_that_close_with_nothing_told_are_no_good_forecasts() -> None:

@@ -1,100 +1,339 @@
-"""What budgets do to a decision: their prices, and the arms that there is room for."""
+"""What budgets do to a decision: their prices, and the arms that there is room for.
+
+Prices are added to weights; for the arm that is best then there mostly is ample room. Only if there
+is not, or if more is asked for than the best arm, all arms are looked at.
+"""
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from operator import sub
 from typing import NamedTuple
 
 import numpy as np
 
 from mogro._ties import EQUAL_SCORES
-from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
+from mogro._validation import BoolArray, FloatArray, without_warnings
 from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import with_constant
-from mogro.agent.state.accounts import Account, AccountBalance, looks
-from mogro.agent.state.learner import Learner
+from mogro.agent.state.accounts import AccountBalance, looks
 from mogro.beliefs import Beliefs
+from mogro.choice import Arms
+from mogro.posterior import Posterior
 from mogro.valuation import Prices
 
 _UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
-_UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _OPTIMISM = 2.0  # standard errors, in looks for what money would buy
 _HARDLY_DEARER = 1.0  # decisions' worth
 _RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
 _TINY = float(np.finfo(np.float64).tiny) ** 0.5
 
 
-class BudgetTerms(NamedTuple):
-    """What budgets do to a decision.
+class Counts(NamedTuple):
+    """What arms are expected to spend, (K, B) all.
 
     Attributes
     ----------
-    spending, balances
-        How values become spends, and how the account of each budget stands.
-    prices
-        Added to the weights, as the learner sees objectives.
-    estimates, features, beliefs
-        Of all arms, (K, M) and (K, d), and what the posterior says of them. Estimates follow from
-        it, but where room is short: in a context, they are relied on as far as the accounts do.
+    spends
+        By the estimates.
+    usual, effects
+        In any context, and what estimates in this one add to that.
     counted
-        What they count instead until their values have come, (K, B); None for what is expected.
-    affordable
-        Indices of the arms that there is room for; None for all.
-    usual, context_effects
-        What all arms are expected to spend in any context, and what the posterior adds to that in
-        this one, (K, B); None without a context, and where there is room for all arms.
+        What they count until their values have come.
+    unknown
+        Whether nothing is known of it.
     """
 
-    spending: Spending
-    balances: list[AccountBalance]
-    prices: Prices
-    estimates: FloatArray
-    features: FloatArray
-    beliefs: Beliefs
-    counted: FloatArray | None = None
-    affordable: IntArray | None = None
-    usual: FloatArray | None = None
-    context_effects: FloatArray | None = None
+    spends: FloatArray
+    usual: FloatArray
+    effects: FloatArray
+    counted: FloatArray
+    unknown: BoolArray
+
+
+class BudgetTerms:
+    """What budgets do to a decision; nothing that happens later changes it.
+
+    To a choice they are its arms (:class:`~mogro.choice.LimitedArms`).
+
+    Parameters
+    ----------
+    spending, balances
+        How values become spends, and how the account of each budget stands.
+    arms, beliefs
+        All arms, and what is believed of them.
+    observed
+        What was learned of arms in any context.
+    step
+        Number of decisions before.
+    steered
+        False if others decide: then all arms are left.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        balances: Sequence[AccountBalance],
+        arms: ArmSet,
+        beliefs: Beliefs,
+        observed: Posterior,
+        step: int,
+        *,
+        steered: bool,
+    ) -> None:
+        self.spending, self.balances = spending, balances
+        self.all_arms, self._observed, self._step, self._steered = arms, observed, step, steered
+        self._informed = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
+        self._learned = beliefs
+        self.beliefs = beliefs if self._informed else self._doubted(beliefs)
+        self._prices = tuple([balance.price for balance in balances])
+        self.prices = Prices(spending.weights_of(self._prices), spending.sizes)
+        self._ample = [balance.ample for balance in balances]
+        self._taken: int | None = None  # of all arms, once it is known that one is left
+        self._left: ArmSet | None = None
+        self._counted: tuple[int, Counts] | None = None  # the last of all arms that was asked for
+
+    # Arms to choose from, as a choice asks for them
+
+    def __len__(self) -> int:
+        return len(self.all_arms)
 
     @property
-    def spends(self) -> FloatArray:
-        """What arms are expected to spend, (K, B)."""
-        return self.spending.all_expected(self.estimates)
+    def offered(self) -> Arms:
+        """All arms."""
+        return self.all_arms.offered
 
-    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> BudgetRecord:
-        """Return what is written with a decision that looks what other prices would do.
+    @property
+    def features(self) -> FloatArray:
+        """The arms that are left, (L, d), as a policy sees them."""
+        return self.left.features
 
-        It chose the arm at an index, for weights. No price could steer a uniform draw, or a
-        decision that explores.
+    def keeps(self, rows: Sequence[int]) -> bool:
+        """Tell whether some of all arms are left for certain; then the first is the choice."""
+        if self._left is not None or not all(map(self._is_left, rows)):
+            return False
+        self._taken = rows[0]
+        return True
+
+    @property
+    def left(self) -> ArmSet:
+        """The arms that there is room for, or if there are none, the cheapest."""
+        if self._left is None:
+            fits = self.fits
+            self._left = self.all_arms if fits.all() else self.all_arms.subset(fits)
+        return self._left
+
+    @property
+    def chosen_from(self) -> ArmSet:
+        """The arms among which the chosen one has its position."""
+        return self.left if self._taken is None else self.all_arms
+
+    def _is_left(self, row: int) -> bool:
+        """Tell whether there is room for one of all arms."""
+        return self._has_ample_room(row) or bool(self._is_room(self._counts_of(row))[0])
+
+    def _has_ample_room(self, row: int) -> bool:
+        """Tell whether there is room for one of all arms, however little is known of it.
+
+        That needs more observations than features in a context, where it goes by what the arm costs
+        without one, too.
         """
-        least = tuple(self.spending.least_expected(self.estimates))
-        at_stake = self._at_stake(index, weights) if steered else None
-        return self.budget_record(index, least, at_stake)
+        if not self._informed:
+            return False
+        arms, spending, ample = self.all_arms, self.spending, self._ample
+        if not spending.are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), ample):
+            return False
+        if not arms.view.contextual:
+            return True
+        x = with_constant(arms.raw_arm(row))
+        return spending.are_within(self._observed.theta[:, : len(x)].dot(x), ample)
 
-    def budget_record(
-        self,
-        index: int,
-        least_spend: tuple[float, ...] | None = None,
-        at_stake: tuple[float, ...] | None = None,
-    ) -> BudgetRecord:
-        """Return what is written with any decision."""
-        prices = tuple([balance.price for balance in self.balances])
-        if self.counted is None:
-            return BudgetRecord(prices, least_spend, at_stake)
-        if self.affordable is not None:
-            index = self.affordable.item(index)
-        spent = self.spending.expected(self.estimates[index])
-        reserve = tuple(map(sub, self.counted[index].tolist(), spent))
-        beyond = reserve if any(reserve) else None
-        if self.usual is None or self.context_effects is None:
-            return BudgetRecord(prices, least_spend, at_stake, beyond)
-        effects = tuple(self.usual[index].tolist()), tuple(self.context_effects[index].tolist())
-        return BudgetRecord(prices, least_spend, at_stake, beyond, *effects)
+    @cached_property
+    def fits(self) -> BoolArray:
+        """Which of all arms are left, (K,).
 
-    def _at_stake(self, index: int, weights: FloatArray | None) -> tuple[float, ...]:
-        """Return for every budget what other prices would change, were there room.
+        There has to be ample room for an arm, or room for it as it counts. It may cost more than
+        that, as many times as the account's caution says; so may all in flight, each by itself.
+        What nothing is known of may be twice what it counts, and an arm that saves something needs
+        room only for what it counts. If there is room for none, and no arm that is known would save
+        anything, on average, others that are not known are tried: those that count no more than
+        there is room for, or any if all count more.
+        """
+        if not self._steered:
+            return np.ones(len(self.all_arms), dtype=np.bool_)
+        counts = self.counts
+        fits = self._is_room(counts) | self._have_ample_room
+        if self._taken is not None:
+            fits[self._taken] = True  # whatever rounding says
+        if fits.any():
+            return fits
+        untried = np.asarray(counts.unknown.any(axis=1))
+        if untried.any():
+            saving = (counts.usual <= self._bounds).all(axis=1)
+            keeping = np.asarray((counts.counted <= self._rooms).all(axis=1))
+            trials = untried & keeping if keeping.any() else untried
+            if trials.any() and not (saving & ~untried).any():
+                return trials
+        return self._cheapest(counts.counted, untried)
+
+    def _is_room(self, counts: Counts) -> BoolArray:
+        """Tell for which of some arms, (K,), there is room by what they count."""
+        counted, unknown, balances = counts.counted, counts.unknown, self.balances
+        caution = [balance.caution for balance in balances]
+        in_flight = [balance.flight_strays for balance in balances]
+        strays = np.hypot(np.where(unknown, 1.0, caution) * counted, in_flight)
+        needed = counted + strays * (unknown | (counted > self._bounds))
+        for index, balance in enumerate(balances):
+            if balance.budget.max_cost is not None:
+                needed[:, index] = balance.budget.max_cost
+        return np.asarray((needed <= self._rooms).all(axis=1))
+
+    @property
+    def _have_ample_room(self) -> BoolArray:
+        """For which of all arms there is ample room, (K,)."""
+        if not self._informed:
+            return np.zeros(len(self.all_arms), dtype=np.bool_)
+        spends = self.counts.spends
+        if self.all_arms.view.contextual:
+            x = with_constant(self.all_arms.raw_features)
+            usual = x.dot(self._observed.theta[:, : x.shape[1]].T)
+            spends = np.maximum(spends, self.spending.all_expected(usual))
+        return np.asarray((spends <= self._ample).all(axis=1))
+
+    def _cheapest(self, counted: FloatArray, untried: BoolArray) -> BoolArray:
+        """Return which known arms, (K,), cost least at the prices of accounts, up to rounding.
+
+        Those that exceed fewer rooms come first. In decisions that look, it is the arm that may
+        cost least, by a bound that grows with a root of the logarithm of the decisions, if it is
+        hardly dearer: else one that was unlucky at first would never be tried again, whatever it
+        might save.
+        """
+        balances = self.balances
+        worths = np.array([balance.budget.worth for balance in balances])
+        shares = worths * [balance.price for balance in balances]
+        shares /= shares.sum()
+        exceeded = (counted > [balance.room for balance in balances]).sum(axis=1)
+        exceeded[untried] = len(balances) + 1
+        spends = np.where(exceeded == exceeded.min(), (counted / worths) @ shares, np.inf)
+        if looks(self._step):
+            variances = self.spending.by_budget(self.beliefs.variances(self.all_arms.features))
+            noise = self.beliefs.noise.dot(np.square(self.spending.matrix))
+            growth = 2 * math.log(1 + max(balance.decisions for balance in balances))
+            saved = np.sqrt(growth * variances * noise) / worths @ shares
+            spends = np.where(spends <= spends.min() + _HARDLY_DEARER, spends - saved, np.inf)
+        slack = EQUAL_SCORES * (np.abs(counted) / worths).max(axis=1)
+        return np.asarray(spends - slack <= spends.min())
+
+    # What arms spend
+
+    @cached_property
+    def estimates(self) -> FloatArray:
+        """Of all arms, (K, M)."""
+        return np.asarray(self.all_arms.features.dot(self.beliefs.theta.T))
+
+    @cached_property
+    def _rooms(self) -> FloatArray:
+        """The room of each budget, (B,)."""
+        return np.array([balance.room for balance in self.balances])
+
+    @cached_property
+    def _bounds(self) -> FloatArray:
+        """The bound of each budget, (B,)."""
+        return np.array([balance.budget.bound for balance in self.balances])
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What all arms count."""
+        return self._count(self.all_arms.features, self.all_arms.raw_features)
+
+    def _counts_of(self, row: int) -> Counts:
+        """Return what one of all arms counts."""
+        if self._counted is None or self._counted[0] != row:
+            arms = self.all_arms
+            counts = self._count(arms.arm_features(row)[0][None], arms.raw_arm(row)[None])
+            self._counted = row, counts
+        return self._counted[1]
+
+    def _count(self, features: FloatArray, raw_features: FloatArray) -> Counts:
+        """Return what arms count, as a policy sees them and as callers gave them.
+
+        What looks cheaper in this context than in any is mostly underestimated: it counts as such
+        as far as that came true before, and not at all for an arm that was observed less often than
+        contexts have features. Where nothing is known, half the burst counts.
+        """
+        view, spending = self.all_arms.view, self.spending
+        spends = usual = counted = effects = spending.all_expected(
+            features.dot(self.beliefs.theta.T)
+        )
+        if view.contextual:
+            x = with_constant(raw_features)
+            theta, S = self._without_context
+            usual = spending.all_expected(features.dot(theta.T))
+            effects = spending.all_expected(features.dot(self._learned.theta.T)) - usual
+            unsure = spending.by_budget(np.vecdot(x @ S, x).T)
+            doubts = np.array(
+                [1 - balance.trust if self._informed else 0.0 for balance in self.balances]
+            )
+            doubts = np.where(unsure * (1 + len(view.context)) > 1, 1.0, doubts)
+            counted = spends + doubts * np.maximum(usual - spends, 0.0)
+        else:
+            unsure = spending.by_budget(self.beliefs.variances(features))
+        unknown = unsure > _UNTRIED_VARIANCE
+        if unknown.any():
+            counted = np.where(unknown, [balance.unknown for balance in self.balances], counted)
+        return Counts(spends, usual, effects, counted, unknown)
+
+    def _doubted(self, beliefs: Beliefs) -> Beliefs:
+        """Return beliefs that follow the context as far as effects of contexts came true before."""
+        theta, usual = beliefs.theta.copy(), self._without_context[0]
+        for index, balance in zip(self.spending.indices, self.balances, strict=True):
+            theta[index] = usual[index] + balance.trust * (theta[index] - usual[index])
+        return Beliefs(theta, beliefs.observed, beliefs.expected)
+
+    @cached_property
+    @without_warnings
+    def _without_context(self) -> tuple[FloatArray, FloatArray]:
+        """Return estimates in any context, (M, a), for what a policy sees: by the arm alone.
+
+        And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise.
+        """
+        observed, size = self._observed, 1 + self.all_arms.view.feature_map.arm_dim
+        V, b = observed.first_sums(size)
+        ridge = _RIDGE * V[:, :1, 0] + _TINY
+        V.reshape(len(V), -1)[:, :: size + 1] += ridge
+        means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
+        S = np.linalg.inv(V)
+        theta = self._learned.theta.copy()  # columns of effects of arms stay
+        theta[:, :size] = self.all_arms.view.in_any_context(np.matvec(S, b + ridge * means))
+        return theta, S
+
+    # What is written with the decision
+
+    def record(self, index: int, weights: FloatArray | None, *, priced: bool) -> BudgetRecord:
+        """Return what is written with a decision for the arm at a position, by weights.
+
+        Some decisions look what other prices would do. None could change a uniform draw, or a
+        decision that explores: these are not priced.
+        """
+        row = index
+        if self.chosen_from is not self.all_arms:
+            row = int(np.flatnonzero(self.fits)[index])
+        prices, least, at_stake = self._prices, None, None
+        if looks(self._step):
+            least = tuple(self.spending.least_expected(self.estimates))
+            at_stake = self._at_stake(weights) if priced else None
+        if self._has_ample_room(row):
+            return BudgetRecord(prices, least, at_stake)
+        spends, usual, effects, counted, _ = [each[0].tolist() for each in self._counts_of(row)]
+        reserve = tuple(map(sub, counted, spends)) if counted != spends else None
+        if not self.all_arms.view.contextual:
+            return BudgetRecord(prices, least, at_stake, reserve)
+        return BudgetRecord(prices, least, at_stake, reserve, tuple(usual), tuple(effects))
+
+    def _at_stake(self, weights: FloatArray | None) -> tuple[float, ...]:
+        """Return for every budget what other prices would change, by estimates, were there room.
 
         Where there is a surplus, how much more would be spent without a price, by an optimistic
         round? Otherwise, how much less if only prices counted? Prices are looked at together,
@@ -104,13 +343,12 @@ class BudgetTerms(NamedTuple):
         saving = [balance.surplus > 0 for balance in self.balances]
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
-        if self.affordable is not None:
-            index = int(estimates.dot(weights + prices).argmax())
-        dear = self._choice_without_prices(weights, saving) if any(saving) else index
-        cheap = index if all(saving) else int(estimates.dot(prices).argmax())
-        if cheap == index == dear:
+        row = int(estimates.dot(weights + prices).argmax())
+        dear = self._choice_without_prices(weights, saving) if any(saving) else row
+        cheap = row if all(saving) else int(estimates.dot(prices).argmax())
+        if cheap == row == dear:
             return (0.0,) * len(saving)
-        spent = [self.spending.expected(estimates[each]) for each in (cheap, index, dear)]
+        spent = [self.spending.expected(estimates[each]) for each in (cheap, row, dear)]
         return tuple(
             [
                 max(0.0, most - now if saves else now - least)
@@ -125,202 +363,6 @@ class BudgetTerms(NamedTuple):
             pairs = zip(saving, self.balances, strict=True)
             paid = [0.0 if saves else each.price for saves, each in pairs]
             free = weights + self.spending.weights_of(paid)
-        variance = self.beliefs.variances(self.features) * self.beliefs.noise
+        variance = self.beliefs.variances(self.all_arms.features) * self.beliefs.noise
         errors = np.sqrt(variance.dot(weights * weights))
         return int((self.estimates.dot(free) + _OPTIMISM * errors).argmax())
-
-
-def apply_budgets(
-    spending: Spending,
-    accounts: Sequence[Account],
-    learner: Learner,
-    arms: ArmSet,
-    beliefs: Beliefs,
-    time: float | None,
-    step: int,
-) -> tuple[ArmSet, Beliefs, BudgetTerms]:
-    """Return the arms that there is room for, what is believed of them, and what budgets do.
-
-    Where there is room for an arm of which nothing is known, beside as many as are in flight, there
-    is room for all of them: nobody has to look which are known. In a context estimates are relied
-    on for that, once there are more observations than features; elsewhere as far as accounts do.
-    """
-    estimates = arms.features.dot(beliefs.theta.T)
-    balances = [account.balance(time) for account in accounts]
-    prices = Prices(spending.weights_of([balance.price for balance in balances]), spending.sizes)
-    terms = BudgetTerms(spending, balances, prices, estimates, arms.features, beliefs)
-    if _all_affordable(terms, accounts, learner, arms):
-        return arms, beliefs, terms
-    if arms.view.contextual:
-        beliefs, terms, unsure = _doubt_context(terms, accounts, learner, arms)
-    else:
-        unsure = spending.by_budget(beliefs.variances(arms.features))
-    counted, unknown = _counted(terms, accounts, arms, unsure)
-    fits = _affordable(terms, accounts, counted, unknown, step)
-    if fits.all():
-        return arms, beliefs, terms._replace(counted=counted)
-    terms = terms._replace(counted=counted, affordable=np.flatnonzero(fits))
-    return arms.subset(fits), beliefs, terms
-
-
-def _all_affordable(
-    terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
-) -> bool:
-    """Tell whether there is room for every arm, the dearest or one of which nothing is known."""
-    spending, contextual = terms.spending, arms.view.contextual
-    if contextual and min(learner.observed.n.tolist()) <= learner.observed.dim:
-        return False
-    rooms = list(zip(accounts, terms.balances, strict=True))
-    if not _is_room(spending.most_expected(terms.estimates), rooms):
-        return False
-    if not contextual:
-        return True
-    x = with_constant(arms.raw_features)
-    usual = x.dot(learner.theta[:, : x.shape[1]].T)  # without what the context changes
-    return _is_room(spending.most_expected(usual), rooms)
-
-
-def _is_room(most: Sequence[float], rooms: Sequence[tuple[Account, AccountBalance]]) -> bool:
-    """Tell whether there is room for the most that each budget expects, or for what is unknown."""
-    for expected, (account, balance) in zip(most, rooms, strict=True):
-        budget, caution = account.budget, account.caution
-        if budget.max_cost is not None:
-            needed = budget.max_cost
-        else:
-            unknown = _UNKNOWN_SHARE * budget.reserve
-            strays = max(caution * expected, unknown)
-            if account.pending:
-                strays = math.hypot(strays, caution * math.sqrt(account.flight_squares))
-            needed = (1 + account.pending) * max(expected, unknown) + strays
-        if needed > balance.room:
-            return False
-    return True
-
-
-def _doubt_context(
-    terms: BudgetTerms, accounts: Sequence[Account], learner: Learner, arms: ArmSet
-) -> tuple[Beliefs, BudgetTerms, FloatArray]:
-    """Rely on what the context adds to spends as far as accounts do.
-
-    Return what is believed then, terms by that, and variances of what arms spend in any context,
-    (K, B), in units of the noise.
-    """
-    spending, features, theta = terms.spending, terms.features, terms.beliefs.theta.copy()
-    usual_theta, variances = _without_context(learner, arms)
-    in_context = spending.all_expected(terms.estimates)
-    indices, size = spending.indices, usual_theta.shape[1]
-    added = theta[indices, :size] - usual_theta[indices]
-    theta[indices, :size] = usual_theta[indices]
-    usual = spending.all_expected(features.dot(theta.T))
-    for index, account, effect in zip(indices, accounts, added, strict=True):
-        theta[index, :size] = usual_theta[index] + account.trust * effect
-    terms = terms._replace(
-        estimates=features.dot(theta.T), usual=usual, context_effects=in_context - usual
-    )
-    beliefs = Beliefs(theta, terms.beliefs.observed, terms.beliefs.expected)
-    return beliefs, terms, spending.by_budget(variances)
-
-
-@without_warnings
-def _without_context(learner: Learner, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
-    """Return estimates in any context, (M, 1 + A), for what a policy sees of arms in this one.
-
-    And the variances of such estimates of arms, (K, G), in units of the noise.
-    """
-    x, observed = with_constant(arms.raw_features), learner.observed
-    size = x.shape[1]
-    V, b = observed.first_sums(size)  # of the constant and the arm
-    ridge = _RIDGE * V[:, :1, 0] + _TINY
-    V.reshape(len(V), -1)[:, :: size + 1] += ridge
-    means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
-    S = np.linalg.inv(V)
-    theta = np.matvec(S, b + ridge * means)
-    return arms.view.in_any_context(theta), np.vecdot(x @ S, x).T
-
-
-def _counted(
-    terms: BudgetTerms, accounts: Sequence[Account], arms: ArmSet, unsure: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Return what arms count, and whether nothing is known of that, (K, B) both.
-
-    In a context, an arm that was observed less often than contexts have features counts at what it
-    spends in any, at least; where nothing is known, at half the burst.
-    """
-    spends = terms.spends
-    if terms.usual is not None:
-        seldom = unsure * (1 + len(arms.view.context)) > 1
-        spends = np.maximum(spends, np.where(seldom, terms.usual, -np.inf))
-    unknown = unsure > _UNTRIED_VARIANCE
-    if not unknown.any():
-        return spends, unknown
-    guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
-    return np.where(unknown, guesses, spends), unknown
-
-
-def _affordable(
-    terms: BudgetTerms,
-    accounts: Sequence[Account],
-    counted: FloatArray,
-    unknown: BoolArray,
-    step: int,
-) -> BoolArray:
-    """Return for which arms, (K,), there is room; if for none, the cheapest.
-
-    An arm may cost more than it counts, as many times as the account's caution says; so may all in
-    flight, each by itself. What nothing is known of may be twice what it counts, and an arm that
-    saves something needs room only for what it counts. If there is room for none, and no arm that
-    is known would save anything, on average, others that are not known are tried: those that count
-    no more than there is room for, or any if all count more.
-    """
-    budgets = [account.budget for account in accounts]
-    rooms = np.array([balance.room for balance in terms.balances])
-    bounds = np.array([budget.bound for budget in budgets])
-    caution = np.array([account.caution for account in accounts])
-    in_flight = caution * np.sqrt([account.flight_squares for account in accounts])
-    strays = np.hypot(np.where(unknown, 1.0, caution) * counted, in_flight)
-    needed = counted + strays * (unknown | (counted > bounds))
-    for index, budget in enumerate(budgets):
-        if budget.max_cost is not None:
-            needed[:, index] = budget.max_cost
-    fits = np.asarray((needed <= rooms).all(axis=1))
-    if fits.any():
-        return fits
-    untried = np.asarray(unknown.any(axis=1))
-    if untried.any():
-        usual = counted if terms.usual is None else terms.usual
-        saving = (usual <= bounds).all(axis=1)
-        keeping = np.asarray((counted <= rooms).all(axis=1))
-        trials = untried & keeping if keeping.any() else untried
-        if trials.any() and not (saving & ~untried).any():
-            return trials
-    return _cheapest(terms, accounts, counted, untried, step)
-
-
-def _cheapest(
-    terms: BudgetTerms,
-    accounts: Sequence[Account],
-    counted: FloatArray,
-    untried: BoolArray,
-    step: int,
-) -> BoolArray:
-    """Return which known arms, (K,), cost least at the prices of the accounts, up to rounding.
-
-    Those that exceed fewer rooms come first. In decisions that look, it is the arm that may cost
-    least, by a bound that grows with a root of the logarithm of the decisions, if it is hardly
-    dearer: else one that was unlucky at first would never be tried again, whatever it might save.
-    """
-    budgets, balances = [account.budget for account in accounts], terms.balances
-    worths = np.array([budget.worth for budget in budgets])
-    shares = worths * [balance.price for balance in balances]
-    shares /= shares.sum()
-    exceeded = (counted > [balance.room for balance in balances]).sum(axis=1)
-    exceeded[untried] = len(budgets) + 1
-    spends = np.where(exceeded == exceeded.min(), (counted / worths) @ shares, np.inf)
-    if looks(step):
-        variances = terms.spending.by_budget(terms.beliefs.variances(terms.features))
-        noise = terms.beliefs.noise.dot(np.square(terms.spending.matrix))
-        growth = 2 * math.log(1 + max(account.decisions for account in accounts))
-        saved = np.sqrt(growth * variances * noise) / worths @ shares
-        spends = np.where(spends <= spends.min() + _HARDLY_DEARER, spends - saved, np.inf)
-    slack = EQUAL_SCORES * (np.abs(counted) / worths).max(axis=1)
-    return np.asarray(spends - slack <= spends.min())

@@ -246,16 +246,17 @@ class Spending:
         values = estimates.tolist()
         return [max(values[m] * slope + shift, floor) for m, slope, shift, floor in self._lines]
 
+    def are_within(self, estimates: FloatArray, limits: Sequence[float]) -> bool:
+        """Tell whether no budget expects more of an arm than a limit, by estimates (M,)."""
+        values = estimates.tolist()
+        for (m, slope, shift, _), limit in zip(self._lines, limits, strict=True):
+            if not values[m] * slope + shift <= limit:
+                return False
+        return True
+
     def spent(self, values: Sequence[float]) -> list[float]:
         """Return what each budget has spent, by what came of all objectives, M values."""
         return [sign * values[m] for sign, m in self._signed]
-
-    def most_expected(self, estimates: FloatArray) -> list[float]:
-        """Return the most that each budget expects of an arm, by estimates (K, M)."""
-        most = self._expected_of(estimates, estimates.argmin(axis=0))
-        if not self._rises:
-            return most
-        return list(map(max, most, self._expected_of(estimates, estimates.argmax(axis=0))))
 
     def least_expected(self, estimates: FloatArray) -> list[float]:
         """Return the least that each budget expects of an arm, by estimates (K, M)."""

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.agent.affordable import apply_budgets
+from mogro.agent.affordable import BudgetTerms
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
 from mogro.agent.events import BudgetRecord, Decided
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
-from mogro.agent.state.accounts import Account, looks
+from mogro.agent.state.accounts import Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -133,9 +133,8 @@ class Decision:
         inputs = self._inputs
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
-        arm, _ = inputs.arms.arm_features(inputs.arms.ids.index(self.arm))
-        beliefs = inputs.beliefs if inputs.budget_terms is None else inputs.budget_terms.beliefs
-        return inputs.constraints.certainty_of(arm, beliefs, self._config.objective_set)
+        arm, _ = inputs.all_arms.arm_features(inputs.all_arms.ids.index(self.arm))
+        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
 
     @property
     def propensity(self) -> float:
@@ -261,12 +260,12 @@ def make_decision(
             return _baseline_decision(state, id, id_number, request, grouped)
     if inputs is None:
         inputs = make_inputs(state, *state.preview(request.time), request)
-    arms, key = inputs.arms, _random_key(id, request)
+    key = _random_key(id, request)
     reused, _thread.free_generator = _thread.free_generator, None  # a policy may decide, too
     rng = decision_generator(config.seed, key, reused=reused)
     choice = choose(
         inputs.policy,
-        arms.features if arms.catalogue_version is None else arms,
+        inputs.offered,
         inputs.beliefs,
         step=inputs.step,
         rng=rng,
@@ -290,7 +289,7 @@ def decision_event(
     grouped: bool = False,
 ) -> Decided:
     """Return the event of a choice."""
-    arms, index, uniform = inputs.arms, int(choice.arm), bool(choice.uniform)
+    arms, index, uniform = inputs.chosen_from, int(choice.arm), bool(choice.uniform)
     policy_features, learner_features = arms.arm_features(index)
     record, context = arms.records(index)
     return Decided(
@@ -354,12 +353,10 @@ def _baseline_decision(
 
 def _budget_record(inputs: DecisionInputs, choice: Choice) -> BudgetRecord:
     """Return what budgets had to do with a choice."""
-    terms, index = inputs.budget_terms, int(choice.arm)
+    terms = inputs.budget_terms
     assert terms is not None
-    if not looks(inputs.step):
-        return terms.budget_record(index)
-    steered = inputs.prices is not None and inputs.explore is None and not choice.uniform
-    return terms.record(index, choice.weights, steered=steered)
+    priced = inputs.prices is not None and inputs.explore is None and not choice.uniform
+    return terms.record(int(choice.arm), choice.weights, priced=priced)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -396,20 +393,14 @@ def make_inputs(
         feasible = request.constraints.are_met(arms.features, beliefs, config.objective_set)
         arms = arms if feasible.all() else arms.subset(feasible)
     if accounts:
-        time, all_arms = request.time, arms
-        arms, beliefs, terms = apply_budgets(
-            config.spending, accounts, learner, arms, beliefs, time, step
-        )
-        prices = terms.prices
-        if not steered:
-            arms, terms, prices = all_arms, terms._replace(affordable=None), None
+        balances = [account.balance(request.time) for account in accounts]
+        known = arms, beliefs, learner.observed.copy(), step
+        terms = BudgetTerms(config.spending, balances, *known, steered=steered)
+        prices, beliefs = terms.prices if steered else None, terms.beliefs
     if steered and may_explore and policy.explores:
-        if arms.catalogue_version is None and not arms.view.contextual:
-            explore = needed_exploration(
-                arms.features, beliefs, policy.threshold, step=step, cache=learner.cache
-            )
-        else:
-            explore = _explore_in_context(policy, arms, beliefs, learned, step, learner.cache)
+        explore = _arms_to_explore(policy, arms, beliefs, learned, step, learner.cache)
+        if explore is not None and terms is not None and terms.left is not arms:
+            explore = _arms_to_explore(policy, terms.left, beliefs, learned, step, None)
     rule = explore, policy, request.selection, step, config.epsilon
     return DecisionInputs(arms, beliefs, learned, *rule, terms, prices, request.constraints)
 
@@ -422,20 +413,22 @@ def _constraints_are_informed(request: Request, learner: Learner) -> bool:
     return all(informed[request.config.objective_set.index[name]] for name in names)
 
 
-def _explore_in_context(
+def _arms_to_explore(
     policy: LinearPolicy,
     arms: ArmSet,
     beliefs: Beliefs,
     learned: Beliefs,
     step: int,
-    cache: ExplorationCache,
+    cache: ExplorationCache | None,
 ) -> ExplorationContext | None:
-    """Return what there is to explore in a context, or a catalogue.
+    """Return what there is to explore, if anything.
 
-    Many arms are looked at only if some of them say so: those whose turn it is, or with a threshold
-    a few that span all.
+    In a context, or a catalogue, many arms are looked at only if some of them say so: those whose
+    turn it is, or with a threshold a few that span all.
     """
     threshold = policy.threshold
+    if arms.catalogue_version is None and not arms.view.contextual:
+        return needed_exploration(arms.features, beliefs, threshold, step=step, cache=cache)
     if threshold is not None:
         sample = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
     elif arms.catalogue_version is not None:

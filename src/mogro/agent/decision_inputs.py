@@ -12,6 +12,7 @@ from mogro.agent.events import Evidence
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints
 from mogro.beliefs import Beliefs
+from mogro.choice import Arms, LimitedArms
 from mogro.exploration import ExplorationContext
 from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities
@@ -25,9 +26,8 @@ class DecisionInputs(NamedTuple):
 
     Attributes
     ----------
-    arms
-        The arms it was chosen from: eligible ones, and where constraints bind, those that meet
-        them; of these, the ones that budgets have room for.
+    all_arms
+        Eligible arms, and where constraints bind, those that meet them.
     beliefs
         What was known of them: of arms in a context, where there is one.
     learned
@@ -43,12 +43,13 @@ class DecisionInputs(NamedTuple):
     epsilon
         Probability of a uniform draw, besides the policy's own.
     budget_terms, prices
-        What budgets do, if there are some, and what they add to the weights.
+        What budgets do, if there are some, and what they add to the weights; nothing where others
+        decide.
     constraints
         Of this decision, if it had some.
     """
 
-    arms: ArmSet
+    all_arms: ArmSet
     beliefs: Beliefs
     learned: Beliefs
     explore: ExplorationContext | None
@@ -59,6 +60,21 @@ class DecisionInputs(NamedTuple):
     budget_terms: BudgetTerms | None
     prices: Prices | None
     constraints: Constraints | None
+
+    @property
+    def arms(self) -> ArmSet:
+        """The arms it was chosen from: those of all that budgets have room for."""
+        return self.all_arms if self.budget_terms is None else self.budget_terms.left
+
+    @property
+    def offered(self) -> Arms | LimitedArms:
+        """What a choice is made from."""
+        return self.all_arms.offered if self.budget_terms is None else self.budget_terms
+
+    @property
+    def chosen_from(self) -> ArmSet:
+        """The arms among which a choice is a position."""
+        return self.all_arms if self.budget_terms is None else self.budget_terms.chosen_from
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""

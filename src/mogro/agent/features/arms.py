@@ -91,6 +91,11 @@ class ArmSet:
         features.flags.writeable = False
         return features
 
+    @property
+    def offered(self) -> "FloatArray | ArmSet":
+        """What a choice is made from: features, or for a catalogue the faster way to search it."""
+        return self.features if self.catalogue_version is None else self
+
     def arm_features(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
         if self.catalogue_version is None:
@@ -100,6 +105,10 @@ class ArmSet:
         if not self.view.contextual and self.more_columns is None:
             return policy_features, policy_features
         return policy_features, self.view.learner_features(self.all_features[self._row(index)])
+
+    def raw_arm(self, index: int) -> FloatArray:
+        """Return the features of one arm as the caller gave them, (A,)."""
+        return np.asarray(self.all_features[self._row(index)])
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""

@@ -33,6 +33,7 @@ _DEMAND_LOOKS = 20.0  # looks, for what these would have bought money is saved
 _FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
 _MIN_LOOKS = 18  # before a budget is said to be too small
+_UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _CAUTION = 3.0  # root mean squares of surprises, for what an arm may cost beyond what is expected
 _FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
 _FIRST_SQUARES = 400.0  # of what was expected, which this counts for, in decisions' worth
@@ -68,21 +69,44 @@ def looks(step: int) -> bool:
 
 
 class AccountBalance(NamedTuple):
-    """How an account stands before a decision.
+    """How an account stands before a decision; nothing that happens later changes it.
 
     Attributes
     ----------
+    budget
+        Whose account it is.
     price
         Of a unit of the objective, as rewards are given.
     room
         What may be spent.
+    ample
+        For what there is ample room: as much for each that is in flight, too, and as much again, or
+        what it may cost beyond that. It is -inf if there is none for an arm of which nothing is
+        known.
     surplus
         How far the level is above its aim, in decisions' worth.
+    caution, trust
+        Of the account.
+    flight_strays
+        What all in flight may cost beyond what they count.
+    decisions
+        How many count.
     """
 
+    budget: Budget
     price: float
     room: float
+    ample: float
     surplus: float
+    caution: float
+    trust: float
+    flight_strays: float
+    decisions: float
+
+    @property
+    def unknown(self) -> float:
+        """What an arm counts of which nothing is known."""
+        return _UNKNOWN_SHARE * self.budget.reserve
 
 
 class Account:
@@ -187,19 +211,31 @@ class Account:
 
         With a known maximum, there is room only if all in flight cost as much.
         """
-        budget, surplus, left = self.budget, self.surplus, self.allowed - self.spent
+        budget, surplus, caution, pending = self.budget, self.surplus, self.caution, self.pending
+        room = self.allowed - self.spent + budget.bound + budget.reserve
         for number in self._outdated(time) if self.entries else ():
             _, allowed, amount = self.entries[number]
-            left -= allowed - amount[0]
+            room -= allowed - amount[0]
+        strays, ample = 0.0, -math.inf
         if budget.max_cost is not None:
-            left -= budget.max_cost * self.pending
-        elif self.pending:
-            left -= self.in_flight + sum(self.reserves.values())
+            room -= budget.max_cost * pending
+            if room >= budget.max_cost:
+                ample = math.inf
+        else:
+            if pending:
+                room -= self.in_flight + sum(self.reserves.values())
+                strays = caution * math.sqrt(self.flight_squares)
+            if room - strays >= (2 + pending) * _UNKNOWN_SHARE * budget.reserve:
+                ample = (room - strays) / (1 + pending + (caution if caution > 1 else 1.0))
+        numbers = room, ample, surplus, caution, self.trust, strays, self.decisions
+        return AccountBalance(budget, self._price(surplus), *numbers)
+
+    def _price(self, surplus: float) -> float:
+        """Return what a unit of the objective costs."""
         log_price = self.log_price - surplus / _REACH
         if not -_LARGEST_LOG < log_price < _LARGEST_LOG:
             log_price = math.copysign(_LARGEST_LOG, log_price)
-        price = math.exp(log_price) / budget.worth
-        return AccountBalance(price, left + budget.bound + budget.reserve, surplus)
+        return math.exp(log_price) / self.budget.worth
 
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
@@ -213,7 +249,7 @@ class Account:
             spent=sign * self.spent,
             in_flight=sign * in_flight,
             room=self.allowed - together + budget.reserve,
-            price=self.balance(None).price,
+            price=self._price(self.surplus),
             forecast=sign * together / self.decisions if self.decisions else math.nan,
             feasible=self.mean_least_spend <= budget.bound,
         )
