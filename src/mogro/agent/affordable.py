@@ -86,14 +86,15 @@ class BudgetTerms:
         self.spending, self.balances = spending, balances
         self.all_arms, self._observed, self._step, self._steered = arms, observed, step, steered
         self._informed = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
-        self._learned = beliefs
+        self.posterior_beliefs = beliefs
         self.beliefs = beliefs if self._informed else self._doubted(beliefs)
         self._prices = tuple([balance.price for balance in balances])
         self.prices = Prices(spending.weights_of(self._prices), spending.sizes)
         self._ample = [balance.ample for balance in balances]
-        self._taken: int | None = None  # of all arms, once it is known that one is left
+        self._taken: int | None = None  # of all arms, if it is the choice
+        self._roomy: int | None = None  # of all arms, the last with ample room
         self._left: ArmSet | None = None
-        self._counted: tuple[int, Counts] | None = None  # the last of all arms that was asked for
+        self._counted: tuple[int, Counts] | None = None  # of all arms, the last counted
 
     # Arms to choose from, as a choice asks for them
 
@@ -140,15 +141,19 @@ class BudgetTerms:
         That needs more observations than features in a context, where it goes by what the arm costs
         without one, too.
         """
+        if row == self._roomy:
+            return True
         if not self._informed:
             return False
-        arms, spending, ample = self.all_arms, self.spending, self._ample
-        if not spending.are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), ample):
+        arms, are_within = self.all_arms, self.spending.are_within
+        if not are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), self._ample):
             return False
-        if not arms.view.contextual:
-            return True
-        x = with_constant(arms.raw_arm(row))
-        return spending.are_within(self._observed.theta[:, : len(x)].dot(x), ample)
+        if arms.view.contextual:
+            x = with_constant(arms.raw_arm(row))
+            if not are_within(self._observed.theta[:, : len(x)].dot(x), self._ample):
+                return False
+        self._roomy = row
+        return True
 
     @cached_property
     def fits(self) -> BoolArray:
@@ -271,7 +276,7 @@ class BudgetTerms:
             x = with_constant(raw_features)
             theta, S = self._without_context
             usual = spending.all_expected(features.dot(theta.T))
-            effects = spending.all_expected(features.dot(self._learned.theta.T)) - usual
+            effects = spending.all_expected(features.dot(self.posterior_beliefs.theta.T)) - usual
             unsure = spending.by_budget(np.vecdot(x @ S, x).T)
             doubts = np.array(
                 [1 - balance.trust if self._informed else 0.0 for balance in self.balances]
@@ -305,7 +310,7 @@ class BudgetTerms:
         V.reshape(len(V), -1)[:, :: size + 1] += ridge
         means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
         S = np.linalg.inv(V)
-        theta = self._learned.theta.copy()  # columns of effects of arms stay
+        theta = self.posterior_beliefs.theta.copy()  # columns of effects of arms stay
         theta[:, :size] = self.all_arms.view.in_any_context(np.matvec(S, b + ridge * means))
         return theta, S
 

@@ -134,7 +134,9 @@ class Decision:
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
         arm, _ = inputs.all_arms.arm_features(inputs.all_arms.ids.index(self.arm))
-        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
+        terms = inputs.budget_terms
+        beliefs = inputs.beliefs if terms is None else terms.posterior_beliefs
+        return inputs.constraints.certainty_of(arm, beliefs, self._config.objective_set)
 
     @property
     def propensity(self) -> float:

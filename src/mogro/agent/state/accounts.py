@@ -26,13 +26,13 @@ _REACH = 10.0  # decisions' worth of surplus that change the price by a factor o
 _AIM = 30.0  # decisions' worth
 _SAVED = 0.02  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
-_LOOK_EVERY = 5  # decisions, of which one looks what other prices would do
+_LOOK_EVERY = 10  # decisions, of which one looks what other prices would do
 _GOLDEN = 2654435769  # of 2**32: multiples are spread evenly, those of every k-th decision, too
-_PRICE_STEP = 2.6  # of L in a look, for a surplus of a reach, over the root of the looks before
-_DEMAND_LOOKS = 20.0  # looks, for what these would have bought money is saved
+_PRICE_STEP = 3.7  # of L in a look, for a surplus of a reach, over the root of the looks before
+_DEMAND_LOOKS = 10.0  # looks, for what these would have bought money is saved
 _FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
-_MIN_LOOKS = 18  # before a budget is said to be too small
+_MIN_LOOKS = 9  # before a budget is said to be too small
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _CAUTION = 3.0  # root mean squares of surprises, for what an arm may cost beyond what is expected
 _FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
@@ -58,6 +58,7 @@ _WIDTHS = {
 
 # What a decision has spent, or is expected to, and whether it is in flight.
 SpentAmount = tuple[float, bool]
+_NOTHING: SpentAmount = 0.0, False
 
 
 def looks(step: int) -> bool:
@@ -127,6 +128,10 @@ class Account:
     effect_squares, effect_products, effect_errors
         Squares of what contexts were said to add to what decisions spend; products with what they
         added; and products of these squares with those of what trust in them was wrong by. Alike.
+    caution
+        How many times what is expected of an arm it may cost beyond that.
+    trust
+        Which share of what contexts are said to add to spends can be relied on, from 0 to 1.
     context_effects
         By decision in flight, what it was expected to spend in any context, and what its own was
         said to add, in decisions' worth.
@@ -153,6 +158,7 @@ class Account:
         self.expected_squares = _FIRST_SQUARES
         self.surprise_squares = _FIRST_SQUARES * _FIRST_SURPRISE**2
         self.effect_squares = self.effect_products = self.effect_errors = 0.0
+        self.caution, self.trust = self._find_caution(), 0.0
         self.context_effects: dict[int, tuple[float, float]] = {}
         self.demand, self.time = _FIRST_DEMAND, -math.inf
         self.reserves: dict[int, float] = {}
@@ -174,28 +180,6 @@ class Account:
         return self.level - reserves - (aim if aim < _AIM else _AIM)
 
     @property
-    def caution(self) -> float:
-        """How many times what is expected of an arm it may cost beyond that.
-
-        It follows from how far spends were from what was expected of them. An arm that is to bring
-        something may bring nothing: at most 1 then.
-        """
-        caution = _CAUTION * math.sqrt(self.surprise_squares / self.expected_squares)
-        return caution if self.budget.bound > 0 else min(caution, 1.0)
-
-    @property
-    def trust(self) -> float:
-        """Which share of what contexts are said to add to spends can be relied on, from 0 to 1.
-
-        It is the slope of what they have added, divided by one and the variance of that slope: the
-        mean of a posterior. To choose what looks cheap is to choose what is underestimated, most of
-        all where little is known, or where arms differ in their noise.
-        """
-        squares = self.effect_squares
-        weight = squares * squares + self.effect_errors
-        return max(0.0, min(self.effect_products * squares / weight, 1.0)) if weight > 0 else 0.0
-
-    @property
     def mean_least_spend(self) -> float:
         """What the cheapest arms are expected to spend on average; -inf before that is known.
 
@@ -211,8 +195,8 @@ class Account:
 
         With a known maximum, there is room only if all in flight cost as much.
         """
-        budget, surplus, caution, pending = self.budget, self.surplus, self.caution, self.pending
-        room = self.allowed - self.spent + budget.bound + budget.reserve
+        budget, caution, pending = self.budget, self.caution, self.pending
+        surplus, room = self.surplus, self.allowed - self.spent + budget.bound + budget.reserve
         for number in self._outdated(time) if self.entries else ():
             _, allowed, amount = self.entries[number]
             room -= allowed - amount[0]
@@ -303,10 +287,11 @@ class Account:
         budget, worth = self.budget, self.budget.worth
         reserve = self.reserves.pop(number, 0.0) if self.reserves else 0.0
         effect = self.context_effects.pop(number, None) if self.context_effects else None
-        if before is not None and after is not None and before[1] and after[0] != before[0]:
-            self._compare((before[0] + reserve) / worth, after[0] / worth)
+        (guess, was_in_flight), (value, is_in_flight) = before or _NOTHING, after or _NOTHING
+        if was_in_flight and after is not None and value != guess:
+            self._compare((guess + reserve) / worth, value / worth)
             if effect is not None:
-                self._learn_trust(*effect, after[0] / worth)
+                self._learn_trust(*effect, value / worth)
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -319,12 +304,15 @@ class Account:
             sign = float(after is not None) - float(before is not None)
             self._count(sign, budget.bound)
             self.level += sign * budget.bound / worth
-        if before is not None:
-            self._spend(-1.0, before, reserve)
-            self.level += before[0] / worth
-        if after is not None:
-            self._spend(1.0, after, 0.0)
-            self.level -= after[0] / worth
+        self.level += (guess - value) / worth
+        if was_in_flight:
+            self._count_in_flight(-1.0, guess, reserve)
+        else:
+            self.spent -= guess
+        if is_in_flight:
+            self._count_in_flight(1.0, value, 0.0)
+        else:
+            self.spent += value
 
     def _compare(self, expected: float, spent: float) -> None:
         """Learn how far spends are from what is expected, in decisions' worth."""
@@ -333,6 +321,15 @@ class Account:
         surprise = min(abs(spent - expected), _LARGEST_SURPRISE * abs(expected))
         self.expected_squares = _REMEMBERED * self.expected_squares + expected * expected
         self.surprise_squares = _REMEMBERED * self.surprise_squares + surprise * surprise
+        self.caution = self._find_caution()
+
+    def _find_caution(self) -> float:
+        """Follow how far spends were from what was expected of them.
+
+        An arm that is to bring something may bring nothing: at most 1 then.
+        """
+        caution = _CAUTION * math.sqrt(self.surprise_squares / self.expected_squares)
+        return caution if self.budget.bound > 0 else min(caution, 1.0)
 
     def _learn_trust(self, usual: float, effect: float, spent: float) -> None:
         """Learn what contexts add to what is spent in any, in decisions' worth.
@@ -346,22 +343,29 @@ class Account:
         self.effect_squares = kept * self.effect_squares + square
         self.effect_products = kept * self.effect_products + effect * added
         self.effect_errors = kept * self.effect_errors + square * error * error
+        self.trust = self._find_trust()
+
+    def _find_trust(self) -> float:
+        """Return the slope of what contexts have added, divided by one and its variance.
+
+        That is the mean of a posterior. To choose what looks cheap is to choose what is
+        underestimated, most of all where little is known, or where arms differ in their noise.
+        """
+        squares = self.effect_squares
+        weight = squares * squares + self.effect_errors
+        return max(0.0, min(self.effect_products * squares / weight, 1.0)) if weight > 0 else 0.0
 
     def _count(self, sign: float, allowed: float) -> None:
         """Allow something for a decision; with -1 as sign no longer."""
         self.decisions += sign
         self.allowed += sign * allowed
 
-    def _spend(self, sign: float, amount: SpentAmount, reserve: float) -> None:
-        """Count an amount, in flight with its reserve; with -1 as sign no longer."""
-        spend, in_flight = amount
-        if not in_flight:
-            self.spent += sign * spend
-            return
+    def _count_in_flight(self, sign: float, expected: float, reserve: float) -> None:
+        """Count what is expected of a decision in flight, and more; with -1 no longer."""
         self.pending += sign
         if self.pending:
-            self.in_flight += sign * spend
-            square = (spend + reserve) ** 2
+            self.in_flight += sign * expected
+            square = (expected + reserve) ** 2
             self.flight_squares = max(0.0, self.flight_squares + sign * square)
         else:
             self.in_flight = self.flight_squares = 0.0
@@ -394,9 +398,13 @@ class Account:
         return outdated
 
     def _forget(self, number: int) -> None:
-        _, allowed, amount = self.entries.pop(number)
+        _, allowed, (amount, is_in_flight) = self.entries.pop(number)
+        reserve = self.reserves.pop(number, 0.0)
         self._count(-1.0, allowed)
-        self._spend(-1.0, amount, self.reserves.pop(number, 0.0))
+        if is_in_flight:
+            self._count_in_flight(-1.0, amount, reserve)
+        else:
+            self.spent -= amount
         self.context_effects.pop(number, None)
 
     def save_state(self) -> dict[str, FloatArray]:
@@ -419,6 +427,7 @@ class Account:
         for name, number in zip(_NUMBERS, numbers, strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
+        self.caution, self.trust = self._find_caution(), self._find_trust()
         self.reserves = {int(number): amount for number, amount in reserves}
         self.context_effects = {int(number): (usual, added) for number, usual, added in effects}
         self.entries = {
