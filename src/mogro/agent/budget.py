@@ -100,10 +100,12 @@ class Budget:
     are above the bound on average. Tell an agent what arms cost with :meth:`mogro.Agent.observe`:
     then expected spend keeps its limit from the first decision.
 
-    *What is expected* are the estimates, while there is room for every arm, and without a context.
-    Else, because what looks cheap is mostly underestimated, it lies between what arms cost in any
-    context and what estimates say in this one, as far as such differences came true before. An arm
-    that was observed less often than contexts have features counts at the former, at least.
+    *What is expected* are the estimates. In a context they are relied on once there are more
+    observations than features; until then as far as differences between contexts came true. Later,
+    too, what looks cheaper in a context than on average is mostly underestimated: unless there is
+    ample room for the arm (for all in flight as much, and once again), it counts as cheaper only as
+    far as that came true before, and not at all if the arm was observed less often than contexts
+    have features.
 
     An estimate below 0 of what is bounded by ``at_most`` above 0 counts as 0: income counts when it
     has come. No more money is saved than the last decisions would have spent without a price. A
