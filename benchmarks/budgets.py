@@ -150,7 +150,7 @@ def _had_choice(decision: mogro.agent.Decision) -> bool:
     assert isinstance(decision.inputs, DecisionInputs)
     terms = decision.inputs.budget_terms
     assert terms is not None
-    return bool(terms.counts.counted.min() <= terms.balances[0].room)
+    return bool(terms.expected.of_all.counted.min() <= terms.balances[0].room)
 
 
 def summary(played: Sequence[Played], target: float) -> dict[str, object]:

@@ -28,12 +28,12 @@ def fitting(terms: BudgetTerms, step: int) -> list[int]:
     balances, arms = terms.balances, terms.all_arms
     budgets = [each.budget for each in balances]
     rooms, worths = [each.room for each in balances], [abs(budget.bound) for budget in budgets]
-    counts, fits, saves, keeps = terms.counts, [], [], []
+    counts, fits, saves, keeps = terms.expected.of_all, [], [], []
     counted, untried = counts.counted, np.asarray(counts.unknown.any(axis=1))
     x = np.column_stack([np.ones(len(arms)), arms.raw_features])
-    plain = terms.spending.all_expected(x @ terms._observed.theta[:, : x.shape[1]].T)
+    plain = terms.spending.all_expected(x @ terms.expected._observed.theta[:, : x.shape[1]].T)
     for k, row in enumerate(counted.tolist()):
-        needed, ample = list[float](), terms._informed
+        needed, ample = list[float](), terms.expected.informed
         for index, (balance, spend) in enumerate(zip(balances, row, strict=True)):
             told, budget = not counts.unknown.item(k, index), balance.budget
             strays = math.hypot((balance.caution if told else 1.0) * spend, balance.flight_strays)
@@ -165,7 +165,7 @@ def test_all_ways_are_taken(spent: float, arm: str, ample: bool, alone: bool) ->
     assert isinstance(inputs, DecisionInputs)
     terms = inputs.budget_terms
     assert terms is not None
-    assert (terms._counted is None, terms._left is None) == (ample, alone)
+    assert (terms.expected._last is None, terms._left is None) == (ample, alone)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -228,7 +228,7 @@ def test_looks_see_what_other_prices_would_do_as_a_loop_over_arms_says(seed: int
                 free.append(estimates @ (weights + paid) + 2 * error)
                 cheap.append(estimates @ terms.prices.weights)
             for index, balance in enumerate(terms.balances):
-                spends = terms.counts.spends[:, index]
+                spends = terms.expected.of_all.spends[:, index]
                 if balance.surplus > 0:
                     wanted = spends[np.argmax(free)] - spends[np.argmax(now)]
                 else:
@@ -305,7 +305,7 @@ def test_spends_follow_a_context_as_far_as_it_is_relied_on(
         assert isinstance(inputs, DecisionInputs)
         terms = inputs.budget_terms
         assert terms is not None
-        counts, (balance,) = terms.counts, terms.balances
+        counts, (balance,) = terms.expected.of_all, terms.balances
         trusts.add(balance.trust)
         posterior = agent.estimate(arms, context=context)
         cost = posterior.values[:, posterior.objectives.index("cost")]
@@ -315,7 +315,7 @@ def test_spends_follow_a_context_as_far_as_it_is_relied_on(
             theta = np.linalg.lstsq(np.array(seen), np.array(costs), rcond=None)[0]
             mean = np.maximum([theta @ (1.0, *x) for x in arms.values()], 0)
             assert usual == pytest.approx(mean, rel=1e-4)
-        if terms._informed:
+        if terms.expected.informed:
             assert spends == pytest.approx(np.maximum(cost, 0))
             doubts = np.maximum(usual - spends, 0.0) * (1 - balance.trust)
             assert counts.counted[:, 0] == pytest.approx(spends + doubts)

@@ -783,7 +783,7 @@ def test_what_is_known_of_one_objective_alone_counts_as_its_budget_says() -> Non
     inputs = agent.decide(ARMS, weights={"quality": 1}).inputs
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
-    counts = inputs.budget_terms.counts
+    counts = inputs.budget_terms.expected.of_all
     assert counts.unknown.tolist() == [[False, False], [False, False], [False, True]]
     assert counts.counted[2].tolist() == [counts.spends[2, 0], 0.5 * 20 * 0.3]
 

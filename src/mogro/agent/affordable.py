@@ -8,49 +8,23 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from operator import sub
-from typing import NamedTuple
 
 import numpy as np
 
 from mogro._ties import EQUAL_SCORES
-from mogro._validation import BoolArray, FloatArray, without_warnings
+from mogro._validation import BoolArray, FloatArray
 from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
+from mogro.agent.expected_spends import Counts, ExpectedSpends
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.features.feature_map import with_constant
 from mogro.agent.state.accounts import AccountBalance, looks
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms
 from mogro.posterior import Posterior
 from mogro.valuation import Prices
 
-_UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
 _OPTIMISM = 2.0  # standard errors, in looks for what money would buy
 _HARDLY_DEARER = 1.0  # decisions' worth
-_RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
-_TINY = float(np.finfo(np.float64).tiny) ** 0.5
-
-
-class Counts(NamedTuple):
-    """What arms are expected to spend, (K, B) all.
-
-    Attributes
-    ----------
-    spends
-        By the estimates.
-    usual, effects
-        In any context, and what estimates in this one add to that.
-    counted
-        What they count until their values have come.
-    unknown
-        Whether nothing is known of it.
-    """
-
-    spends: FloatArray
-    usual: FloatArray
-    effects: FloatArray
-    counted: FloatArray
-    unknown: BoolArray
 
 
 class BudgetTerms:
@@ -84,17 +58,15 @@ class BudgetTerms:
         steered: bool,
     ) -> None:
         self.spending, self.balances = spending, balances
-        self.all_arms, self._observed, self._step, self._steered = arms, observed, step, steered
-        self._informed = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
-        self.posterior_beliefs = beliefs
-        self.beliefs = beliefs if self._informed else self._doubted(beliefs)
+        self.all_arms, self._step, self._steered = arms, step, steered
+        self.expected = ExpectedSpends(spending, balances, arms, beliefs, observed)
+        self.posterior_beliefs, self.beliefs = beliefs, self.expected.beliefs
         self._prices = tuple([balance.price for balance in balances])
         self.prices = Prices(spending.weights_of(self._prices), spending.sizes)
         self._ample = [balance.ample for balance in balances]
         self._taken: int | None = None  # of all arms, if it is the choice
         self._roomy: int | None = None  # of all arms, the last with ample room
         self._left: ArmSet | None = None
-        self._counted: tuple[int, Counts] | None = None  # of all arms, the last counted
 
     # Arms to choose from, as a choice asks for them
 
@@ -133,7 +105,7 @@ class BudgetTerms:
 
     def _is_left(self, row: int) -> bool:
         """Tell whether there is room for one of all arms."""
-        return self._has_ample_room(row) or bool(self._is_room(self._counts_of(row))[0])
+        return self._has_ample_room(row) or bool(self._is_room(self.expected.of(row))[0])
 
     def _has_ample_room(self, row: int) -> bool:
         """Tell whether there is room for one of all arms, however little is known of it.
@@ -141,19 +113,10 @@ class BudgetTerms:
         That needs more observations than features in a context, where it goes by what the arm costs
         without one, too.
         """
-        if row == self._roomy:
-            return True
-        if not self._informed:
-            return False
-        arms, are_within = self.all_arms, self.spending.are_within
-        if not are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), self._ample):
-            return False
-        if arms.view.contextual:
-            x = with_constant(arms.raw_arm(row))
-            if not are_within(self._observed.theta[:, : len(x)].dot(x), self._ample):
-                return False
-        self._roomy = row
-        return True
+        expected = self.expected
+        if row != self._roomy and expected.informed and expected.are_within(row, self._ample):
+            self._roomy = row
+        return row == self._roomy
 
     @cached_property
     def fits(self) -> BoolArray:
@@ -168,7 +131,7 @@ class BudgetTerms:
         """
         if not self._steered:
             return np.ones(len(self.all_arms), dtype=np.bool_)
-        counts = self.counts
+        counts = self.expected.of_all
         fits = self._is_room(counts) | self._have_ample_room
         if self._taken is not None:
             fits[self._taken] = True  # whatever rounding says
@@ -198,14 +161,9 @@ class BudgetTerms:
     @property
     def _have_ample_room(self) -> BoolArray:
         """For which of all arms there is ample room, (K,)."""
-        if not self._informed:
+        if not self.expected.informed:
             return np.zeros(len(self.all_arms), dtype=np.bool_)
-        spends = self.counts.spends
-        if self.all_arms.view.contextual:
-            x = with_constant(self.all_arms.raw_features)
-            usual = x.dot(self._observed.theta[:, : x.shape[1]].T)
-            spends = np.maximum(spends, self.spending.all_expected(usual))
-        return np.asarray((spends <= self._ample).all(axis=1))
+        return np.asarray((self.expected.most <= self._ample).all(axis=1))
 
     def _cheapest(self, counted: FloatArray, untried: BoolArray) -> BoolArray:
         """Return which known arms, (K,), cost least at the prices of accounts, up to rounding.
@@ -248,72 +206,6 @@ class BudgetTerms:
         """The bound of each budget, (B,)."""
         return np.array([balance.budget.bound for balance in self.balances])
 
-    @cached_property
-    def counts(self) -> Counts:
-        """What all arms count."""
-        return self._count(self.all_arms.features, self.all_arms.raw_features)
-
-    def _counts_of(self, row: int) -> Counts:
-        """Return what one of all arms counts."""
-        if self._counted is None or self._counted[0] != row:
-            arms = self.all_arms
-            counts = self._count(arms.arm_features(row)[0][None], arms.raw_arm(row)[None])
-            self._counted = row, counts
-        return self._counted[1]
-
-    def _count(self, features: FloatArray, raw_features: FloatArray) -> Counts:
-        """Return what arms count, as a policy sees them and as callers gave them.
-
-        What looks cheaper in this context than in any is mostly underestimated: it counts as such
-        as far as that came true before, and not at all for an arm that was observed less often than
-        contexts have features. Where nothing is known, half the burst counts.
-        """
-        view, spending = self.all_arms.view, self.spending
-        spends = usual = counted = effects = spending.all_expected(
-            features.dot(self.beliefs.theta.T)
-        )
-        if view.contextual:
-            x = with_constant(raw_features)
-            theta, S = self._without_context
-            usual = spending.all_expected(features.dot(theta.T))
-            effects = spending.all_expected(features.dot(self.posterior_beliefs.theta.T)) - usual
-            unsure = spending.by_budget(np.vecdot(x @ S, x).T)
-            doubts = np.array(
-                [1 - balance.trust if self._informed else 0.0 for balance in self.balances]
-            )
-            doubts = np.where(unsure * (1 + len(view.context)) > 1, 1.0, doubts)
-            counted = spends + doubts * np.maximum(usual - spends, 0.0)
-        else:
-            unsure = spending.by_budget(self.beliefs.variances(features))
-        unknown = unsure > _UNTRIED_VARIANCE
-        if unknown.any():
-            counted = np.where(unknown, [balance.unknown for balance in self.balances], counted)
-        return Counts(spends, usual, effects, counted, unknown)
-
-    def _doubted(self, beliefs: Beliefs) -> Beliefs:
-        """Return beliefs that follow the context as far as effects of contexts came true before."""
-        theta, usual = beliefs.theta.copy(), self._without_context[0]
-        for index, balance in zip(self.spending.indices, self.balances, strict=True):
-            theta[index] = usual[index] + balance.trust * (theta[index] - usual[index])
-        return Beliefs(theta, beliefs.observed, beliefs.expected)
-
-    @cached_property
-    @without_warnings
-    def _without_context(self) -> tuple[FloatArray, FloatArray]:
-        """Return estimates in any context, (M, a), for what a policy sees: by the arm alone.
-
-        And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise.
-        """
-        observed, size = self._observed, 1 + self.all_arms.view.feature_map.arm_dim
-        V, b = observed.first_sums(size)
-        ridge = _RIDGE * V[:, :1, 0] + _TINY
-        V.reshape(len(V), -1)[:, :: size + 1] += ridge
-        means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
-        S = np.linalg.inv(V)
-        theta = self.posterior_beliefs.theta.copy()  # columns of effects of arms stay
-        theta[:, :size] = self.all_arms.view.in_any_context(np.matvec(S, b + ridge * means))
-        return theta, S
-
     # What is written with the decision
 
     def record(self, index: int, weights: FloatArray | None, *, priced: bool) -> BudgetRecord:
@@ -331,7 +223,7 @@ class BudgetTerms:
             at_stake = self._at_stake(weights) if priced else None
         if self._has_ample_room(row):
             return BudgetRecord(prices, least, at_stake)
-        spends, usual, effects, counted, _ = [each[0].tolist() for each in self._counts_of(row)]
+        spends, usual, effects, counted, _ = [each[0].tolist() for each in self.expected.of(row)]
         reserve = tuple(map(sub, counted, spends)) if counted != spends else None
         if not self.all_arms.view.contextual:
             return BudgetRecord(prices, least, at_stake, reserve)

@@ -1,0 +1,166 @@
+"""What arms are expected to spend, and what they count until their values have come."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, without_warnings
+from mogro.agent.budget import Spending
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.features.feature_map import with_constant
+from mogro.agent.state.accounts import AccountBalance
+from mogro.beliefs import Beliefs
+from mogro.posterior import Posterior
+
+_UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
+_RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
+_TINY = float(np.finfo(np.float64).tiny) ** 0.5
+
+
+class Counts(NamedTuple):
+    """What arms are expected to spend, (K, B) all.
+
+    Attributes
+    ----------
+    spends
+        By the estimates.
+    usual, effects
+        In any context, and what estimates in this one add to that.
+    counted
+        What they count until their values have come.
+    unknown
+        Whether nothing is known of it.
+    """
+
+    spends: FloatArray
+    usual: FloatArray
+    effects: FloatArray
+    counted: FloatArray
+    unknown: BoolArray
+
+
+class ExpectedSpends:
+    """What budgets expect arms to spend, in a context perhaps.
+
+    Parameters
+    ----------
+    spending, balances
+        How values become spends, and how the account of each budget stands.
+    arms, beliefs
+        All arms, and what is believed of them.
+    observed
+        What was learned of arms in any context.
+
+    Attributes
+    ----------
+    informed
+        Whether estimates in the context are relied on: without one, or once there are more
+        observations than features.
+    beliefs
+        What is relied on: else, the context counts as far as effects of contexts came true before.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        balances: Sequence[AccountBalance],
+        arms: ArmSet,
+        beliefs: Beliefs,
+        observed: Posterior,
+    ) -> None:
+        self._spending, self._balances, self._arms = spending, balances, arms
+        self._posterior_beliefs, self._observed = beliefs, observed
+        self.informed = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
+        self.beliefs = beliefs if self.informed else self._doubted()
+        self._last: tuple[int, Counts] | None = None  # the last arm that was counted, by its row
+
+    @cached_property
+    def of_all(self) -> Counts:
+        """What all arms count."""
+        return self._count(self._arms.features, self._arms.raw_features)
+
+    def of(self, row: int) -> Counts:
+        """Return what one of all arms counts, with K = 1."""
+        if self._last is None or self._last[0] != row:
+            arms = self._arms
+            counts = self._count(arms.arm_features(row)[0][None], arms.raw_arm(row)[None])
+            self._last = row, counts
+        return self._last[1]
+
+    def are_within(self, row: int, limits: Sequence[float]) -> bool:
+        """Tell whether no budget expects more of one of all arms than a limit.
+
+        Neither with what the context adds nor without.
+        """
+        arms, are_within = self._arms, self._spending.are_within
+        if not are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), limits):
+            return False
+        if not arms.view.contextual:
+            return True
+        x = with_constant(arms.raw_arm(row))
+        return are_within(self._observed.theta[:, : len(x)].dot(x), limits)
+
+    @property
+    def most(self) -> FloatArray:
+        """The most that budgets expect of all arms, with what the context adds and without."""
+        if not self._arms.view.contextual:
+            return self.of_all.spends
+        x = with_constant(self._arms.raw_features)
+        usual = x.dot(self._observed.theta[:, : x.shape[1]].T)
+        return np.maximum(self.of_all.spends, self._spending.all_expected(usual))
+
+    def _count(self, features: FloatArray, raw_features: FloatArray) -> Counts:
+        """Return what arms count, as a policy sees them and as callers gave them.
+
+        What looks cheaper in this context than in any is mostly underestimated: it counts as such
+        as far as that came true before, and not at all for an arm that was observed less often than
+        contexts have features. Where nothing is known, half the burst counts.
+        """
+        view, spending = self._arms.view, self._spending
+        spends = usual = counted = effects = spending.all_expected(
+            features.dot(self.beliefs.theta.T)
+        )
+        if view.contextual:
+            x = with_constant(raw_features)
+            theta, S = self._without_context
+            usual = spending.all_expected(features.dot(theta.T))
+            effects = spending.all_expected(features.dot(self._posterior_beliefs.theta.T)) - usual
+            unsure = spending.by_budget(np.vecdot(x @ S, x).T)
+            doubts = np.array(
+                [1 - balance.trust if self.informed else 0.0 for balance in self._balances]
+            )
+            doubts = np.where(unsure * (1 + len(view.context)) > 1, 1.0, doubts)
+            counted = spends + doubts * np.maximum(usual - spends, 0.0)
+        else:
+            unsure = spending.by_budget(self.beliefs.variances(features))
+        unknown = unsure > _UNTRIED_VARIANCE
+        if unknown.any():
+            counted = np.where(unknown, [balance.unknown for balance in self._balances], counted)
+        return Counts(spends, usual, effects, counted, unknown)
+
+    def _doubted(self) -> Beliefs:
+        """Return beliefs that follow the context as far as effects of contexts came true before."""
+        beliefs = self._posterior_beliefs
+        theta, usual = beliefs.theta.copy(), self._without_context[0]
+        for index, balance in zip(self._spending.indices, self._balances, strict=True):
+            theta[index] = usual[index] + balance.trust * (theta[index] - usual[index])
+        return Beliefs(theta, beliefs.observed, beliefs.expected)
+
+    @cached_property
+    @without_warnings
+    def _without_context(self) -> tuple[FloatArray, FloatArray]:
+        """Return estimates in any context, (M, a), for what a policy sees: by the arm alone.
+
+        And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise.
+        """
+        observed, size = self._observed, 1 + self._arms.view.feature_map.arm_dim
+        V, b = observed.first_sums(size)
+        ridge = _RIDGE * V[:, :1, 0] + _TINY
+        V.reshape(len(V), -1)[:, :: size + 1] += ridge
+        means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
+        S = np.linalg.inv(V)
+        theta = self._posterior_beliefs.theta.copy()  # columns of effects of arms stay
+        theta[:, :size] = self._arms.view.in_any_context(np.matvec(S, b + ridge * means))
+        return theta, S
