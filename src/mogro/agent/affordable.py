@@ -211,8 +211,7 @@ class BudgetTerms:
     def record(self, index: int, weights: FloatArray | None, *, priced: bool) -> BudgetRecord:
         """Return what is written with a decision for the arm at a position, by weights.
 
-        Some decisions look what other prices would do. None could change a uniform draw, or a
-        decision that explores: these are not priced.
+        Some decisions look what other prices would do, unless they were not priced at all.
         """
         row = index
         if self.chosen_from is not self.all_arms:

@@ -18,7 +18,7 @@ from mogro._validation import FloatArray
 from mogro.agent.affordable import BudgetTerms
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
-from mogro.agent.events import BudgetRecord, Decided
+from mogro.agent.events import Decided
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
 from mogro.agent.state.accounts import Account
@@ -267,7 +267,7 @@ def make_decision(
     rng = decision_generator(config.seed, key, reused=reused)
     choice = choose(
         inputs.policy,
-        inputs.offered,
+        inputs.all_arms.offered if inputs.budget_terms is None else inputs.budget_terms,
         inputs.beliefs,
         step=inputs.step,
         rng=rng,
@@ -291,9 +291,14 @@ def decision_event(
     grouped: bool = False,
 ) -> Decided:
     """Return the event of a choice."""
-    arms, index, uniform = inputs.chosen_from, int(choice.arm), bool(choice.uniform)
+    index, uniform, terms = int(choice.arm), bool(choice.uniform), inputs.budget_terms
+    arms = inputs.all_arms if terms is None else terms.chosen_from
     policy_features, learner_features = arms.arm_features(index)
     record, context = arms.records(index)
+    budget_record = None
+    if terms is not None:  # no price could change a uniform draw, or a decision that explores
+        priced = inputs.prices is not None and inputs.explore is None and not uniform
+        budget_record = terms.record(index, choice.weights, priced=priced)
     return Decided(
         id,
         arms.id(index),
@@ -309,7 +314,7 @@ def decision_event(
         request.subject,
         record,
         context,
-        None if inputs.budget_terms is None else _budget_record(inputs, choice),
+        budget_record,
     )
 
 
@@ -351,14 +356,6 @@ def _baseline_decision(
     event = event._replace(holdout=True)
     propensities = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, propensities), propensities)
-
-
-def _budget_record(inputs: DecisionInputs, choice: Choice) -> BudgetRecord:
-    """Return what budgets had to do with a choice."""
-    terms = inputs.budget_terms
-    assert terms is not None
-    priced = inputs.prices is not None and inputs.explore is None and not choice.uniform
-    return terms.record(int(choice.arm), choice.weights, priced=priced)
 
 
 def unused_id(state: State) -> tuple[int, str]:

@@ -12,7 +12,6 @@ from mogro.agent.events import Evidence
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints
 from mogro.beliefs import Beliefs
-from mogro.choice import Arms, LimitedArms
 from mogro.exploration import ExplorationContext
 from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities
@@ -65,16 +64,6 @@ class DecisionInputs(NamedTuple):
     def arms(self) -> ArmSet:
         """The arms it was chosen from: those of all that budgets have room for."""
         return self.all_arms if self.budget_terms is None else self.budget_terms.left
-
-    @property
-    def offered(self) -> Arms | LimitedArms:
-        """What a choice is made from."""
-        return self.all_arms.offered if self.budget_terms is None else self.budget_terms
-
-    @property
-    def chosen_from(self) -> ArmSet:
-        """The arms among which a choice is a position."""
-        return self.all_arms if self.budget_terms is None else self.budget_terms.chosen_from
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""

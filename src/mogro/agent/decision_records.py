@@ -65,10 +65,11 @@ def with_evidence(
         return decision
     assert isinstance(inputs, DecisionInputs)
     event, values, propensity = decision.event, None, None
+    left = inputs.all_arms if inputs.budget_terms is None else inputs.budget_terms.left
     if event.holdout or event.made_elsewhere:
         propensity = decision.propensity, decision.propensity_error
     else:
-        is_reproducible, values = _is_reproducible(inputs, config)
+        is_reproducible, values = _is_reproducible(inputs, left, config)
         if not is_reproducible:
             propensity = propensity_of(event.arm, compute_propensities(inputs, config, event))
     arms, constraints, selection = request.arms, request.constraints, inputs.selection
@@ -85,7 +86,7 @@ def with_evidence(
         values=values,
         propensity=None if propensity is None or math.isnan(propensity[0]) else propensity,
         prices=None if inputs.prices is None or config.arm_effects else inputs.prices.weights,
-        allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[eligible_rows],
+        allowed=None if len(left) == len(arms) else left.eligible[eligible_rows],
     )
     position = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offer_position=position)
@@ -95,8 +96,10 @@ def with_evidence(
     )
 
 
-def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
-    """Tell whether the probabilities follow from what is written, and from which values."""
+def _is_reproducible(
+    inputs: DecisionInputs, arms: ArmSet, config: AgentConfig
+) -> tuple[bool, FloatArray | None]:
+    """Tell whether the probabilities of arms follow from what is written, and from which values."""
     is_recorded = inputs.selection is config.policy.selection or type(inputs.selection) in BUILT_IN
     if inputs.explore is not None or not is_recorded:
         return False, None
@@ -105,17 +108,17 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection, prices)
     if policy.greedy and optimism is None and not config.arm_effects:
         return True, None
-    raw = inputs.arms.raw_features
+    raw = arms.raw_features
     if len(raw) > _MAX_ARMS:
         return False, None
     if config.arm_effects and len(distinct(raw, np.arange(len(raw)))) < len(raw):
         return False, None  # by what is written these are copies, of which the first is chosen
     rng = np.random.default_rng(0)
     generator_state = rng.bit_generator.state
-    values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
+    values = values_in_round(policy, arms.features, beliefs, rng, optimism, prices)
     is_random = rng.bit_generator.state != generator_state
     if config.arm_effects and prices is not None:  # what arms cost is no matter of features alone
-        values = add_prices(values, beliefs.theta, inputs.arms.features, prices.weights)
+        values = add_prices(values, beliefs.theta, arms.features, prices.weights)
     return not is_random, None if is_random else values
 
 

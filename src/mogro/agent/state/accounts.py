@@ -212,7 +212,7 @@ class Account:
             if room - strays >= (2 + pending) * _UNKNOWN_SHARE * budget.reserve:
                 ample = (room - strays) / (1 + pending + (caution if caution > 1 else 1.0))
         numbers = room, ample, surplus, caution, self.trust, strays, self.decisions
-        return AccountBalance(budget, self._price(surplus), *numbers)
+        return AccountBalance._make((budget, self._price(surplus), *numbers))
 
     def _price(self, surplus: float) -> float:
         """Return what a unit of the objective costs."""
