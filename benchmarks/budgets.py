@@ -319,7 +319,7 @@ def _worst(agent: mogro.Agent, target: float) -> float:
         if isinstance(event, events.Decided) and not event.made_elsewhere:
             assert event.budget_record is not None
             spent[event.id] = max(0.0, float(-0.001 * event.estimates[1]))
-            spent[event.id] += (event.budget_record.reserve or [0.0])[0]  # beyond the estimate
+            spent[event.id] += (event.budget_record.surcharge or [0.0])[0]  # beyond the estimate
             left = event.evidence.allowed if event.evidence is not None else None
             if left is None or left.sum() > 1:
                 beyond = sum(spent.values()) / target - len(spent) - BURST

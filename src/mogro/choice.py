@@ -88,18 +88,23 @@ class LimitedArms(Protocol):
 
     @property
     def features(self) -> FloatArray:
-        """The arms that are left, (L, d), in the same order."""
+        """The arms that are left, (L, d)."""
 
-    def keeps(self, rows: Sequence[int]) -> bool:
-        """Tell whether some of all arms are left for certain; then the first is the choice.
+    @property
+    def rows(self) -> IntArray:
+        """Which of all arms these are, (L,)."""
 
-        So it is a position among all arms, which others are not.
-        """
+    @property
+    def taken(self) -> int | None:
+        """Which of all arms was taken, if one was."""
+
+    def take(self, rows: Sequence[int]) -> bool:
+        """Take the first of some of all arms, if all of them are left, and tell whether it was."""
 
 
 def is_limited(arms: Arms | LimitedArms) -> TypeGuard[LimitedArms]:
     """Tell whether only some arms are left."""
-    return hasattr(arms, "keeps")
+    return hasattr(arms, "taken")
 
 
 class Choice(NamedTuple):
@@ -190,24 +195,31 @@ def choose(
     """
     inputs = _Inputs(arms, beliefs, step, rng, selection or policy.selection, prices)
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
-    if share > 0:
-        uniform, drawn = _uniform_draws(inputs, share)
-        if share == 1:
-            return Choice(drawn, None, np.zeros_like(uniform), uniform)
-    choice = _exploit(policy, inputs) if explore is None else _explore(policy, inputs, explore)
-    if share > 0 and uniform.any():
-        arm = np.where(uniform, drawn, choice.arm)
-        return Choice(arm, None, choice.exploring & ~uniform, uniform)
+    choice = _choose(policy, inputs, explore, share)
+    if is_limited(arms) and arms.taken is None:
+        return choice._replace(arm=arms.rows[choice.arm])
     return choice
 
 
-def _uniform_draws(inputs: _Inputs, share: float) -> tuple[BoolArray, IntArray]:
-    """Draw who takes a uniform arm, and which."""
-    arms = inputs.features
-    check_finite(arms, arms)
-    draws = inputs.rng.random((*inputs.beliefs.batch, 2))
-    index = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
-    return np.asarray(draws[..., 0] < share), np.asarray(index)
+def _choose(
+    policy: ChoiceRule, inputs: _Inputs, explore: ExplorationContext | None, share: float
+) -> Choice:
+    """Choose an arm for each learner, with a probability of a uniform draw."""
+    uniform = None
+    if share > 0:
+        draws = inputs.rng.random((*inputs.beliefs.batch, 2))
+        uniform = np.asarray(draws[..., 0] < share)
+        if uniform.any():
+            arms = inputs.features
+            check_finite(arms, arms)
+            drawn = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
+        if share == 1:
+            return Choice(np.asarray(drawn), None, np.zeros_like(uniform), uniform)
+    choice = _exploit(policy, inputs) if explore is None else _explore(policy, inputs, explore)
+    if uniform is not None and uniform.any():
+        arm = np.where(uniform, drawn, choice.arm)
+        return Choice(arm, None, choice.exploring & ~uniform, uniform)
+    return choice
 
 
 def _explore(policy: ChoiceRule, inputs: _Inputs, explore: ExplorationContext) -> Choice:
@@ -256,12 +268,13 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     arms = inputs.arms
     if is_limited(arms):
         if optimism is None or optimism.is_about_all(len(arms)):
-            # What is best of all arms is best of those that are left, if it is one of them.
+            # What is best of all arms is best of those that are left, if it is one of them. If
+            # optimism changed it, so has to be what it was before.
             arm, changed = _best_for(arms.offered, inputs, bonus, direction, optimism)
             rows = [arm.item()]
             if changed:
                 rows.append(int(matvec(arm_features(arms.offered), direction).argmax()))
-            if arms.keeps(rows):
+            if arms.take(rows):
                 return Choice(arm, drawn, changed, _FALSE)
         arms = arms.features
     arm, changed = _best_for(cast("Arms", arms), inputs, bonus, direction, optimism)

@@ -16,7 +16,7 @@ from tests.properties import mostly_slow
 import mogro
 from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.events import BudgetRecord, Event
-from mogro.agent.state.accounts import Account, looks
+from mogro.agent.state.accounts import Account, reviews_prices
 
 QUALITY = mogro.Objective("quality")
 COST = mogro.Objective("cost", direction="min", unit=0.1)
@@ -58,10 +58,12 @@ class Book:
         """Count a decision at what is expected of it, no income, and more where it is not known."""
         record, budgets = decision.event.budget_record, decision.config.budgets
         assert record is not None
-        reserve = 0.0 if record.reserve is None else record.reserve[budgets.index(self.budget)]
+        surcharge = (
+            0.0 if record.surcharge is None else record.surcharge[budgets.index(self.budget)]
+        )
         estimate = decision.estimates[self.objective]
         estimate = max(estimate, 0.0) if self.bound > 0 else estimate
-        self.expected[decision.id] = estimate + self.sign * reserve
+        self.expected[decision.id] = estimate + self.sign * surcharge
 
     @property
     def spent(self) -> float:
@@ -605,7 +607,7 @@ def test_an_arm_that_nobody_knows_waits_until_the_account_has_recovered() -> Non
 
 def test_as_much_money_is_saved_as_would_have_bought_something() -> None:
     account = Account(mogro.Budget("cost", at_most=2.0), None)
-    for number in range(200):  # each spends nothing, and every 9th look finds what to buy
+    for number in range(200):  # each spends nothing, and every 9th review finds what to buy
         wanted = (2000.0 * (number % 9 == 1),)
         record = BudgetRecord((1.0,), least_spend=(0.0,), at_stake=wanted)
         account.decide(number, 0.0, record, 0, 0.0)
@@ -728,12 +730,12 @@ def test_arms_that_save_stay_on_offer_while_dear_ones_are_in_flight() -> None:
 @pytest.mark.parametrize("window", [None, 1])
 def test_what_is_in_flight_strays_by_what_it_counts(window: int | None) -> None:
     account = Account(mogro.Budget("cost", at_most=1.0, window=window), None)
-    account.decide(0, 300.0, BudgetRecord((1.0,), reserve=(-298.0,)), 0, 0.0)
+    account.decide(0, 300.0, BudgetRecord((1.0,), surcharge=(-298.0,)), 0, 0.0)
     assert account.flight_squares == 4.0
     account.change(0, (300.0, True), (4.0, False))  # twice as much as it counted
     assert account.flight_squares == 0.0
     assert account.caution == pytest.approx(3 * math.sqrt((0.998 * 100 + 4) / (0.998 * 400 + 4)))
-    account.decide(1, 300.0, BudgetRecord((1.0,), reserve=(-298.0,)), 0, 0.0)
+    account.decide(1, 300.0, BudgetRecord((1.0,), surcharge=(-298.0,)), 0, 0.0)
     account.decide(2, 3.0, BudgetRecord((1.0,)), 0, 0.0)
     assert account.flight_squares == (13.0 if window is None else 9.0)
 
@@ -755,10 +757,12 @@ def test_all_is_spent_where_requests_come_in_turns(turns: int, told: int) -> Non
     assert 0.93 < np.mean(spent[400:]) / 1.5 < 1.03
 
 
-def test_looks_keep_no_time_with_requests() -> None:
+def test_reviews_do_not_fall_in_step_with_requests() -> None:
     for turns in range(1, 61):
         for first in range(turns):
-            share = np.mean([looks(step) for step in range(first, 6000 * turns, turns)][:6000])
+            share = np.mean(
+                [reviews_prices(step) for step in range(first, 6000 * turns, turns)][:6000]
+            )
             assert 0.09 < share < 0.11
 
 

@@ -1,7 +1,8 @@
 """What budgets do to a decision: their prices, and the arms that there is room for.
 
-Prices are added to weights; for the arm that is best then there mostly is ample room. Only if there
-is not, or if more is asked for than the best arm, all arms are looked at.
+Prices are added to weights, and for the arm that is best then there mostly is ample room. If not,
+what it counts is looked at, and only if there is no room for that, or if more is asked for than the
+best arm, what all arms count.
 """
 
 import math
@@ -12,19 +13,18 @@ from operator import sub
 import numpy as np
 
 from mogro._ties import EQUAL_SCORES
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
 from mogro.agent.expected_spends import Counts, ExpectedSpends
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import AccountBalance, looks
+from mogro.agent.state.accounts import AccountBalance, reviews_prices
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms
 from mogro.posterior import Posterior
 from mogro.valuation import Prices
 
-_OPTIMISM = 2.0  # standard errors, in looks for what money would buy
-_HARDLY_DEARER = 1.0  # decisions' worth
+_OPTIMISM = 2.0  # standard errors, in reviews, for what money would buy
 
 
 class BudgetTerms:
@@ -39,7 +39,7 @@ class BudgetTerms:
     arms, beliefs
         All arms, and what is believed of them.
     observed
-        What was learned of arms in any context.
+        What was learned, in all contexts.
     step
         Number of decisions before.
     steered
@@ -64,8 +64,8 @@ class BudgetTerms:
         self._prices = tuple([balance.price for balance in balances])
         self.prices = Prices(spending.weights_of(self._prices), spending.sizes)
         self._ample = [balance.ample for balance in balances]
-        self._taken: int | None = None  # of all arms, if it is the choice
-        self._roomy: int | None = None  # of all arms, the last with ample room
+        self.taken: int | None = None  # of all arms, by its row, if nobody asked which are left
+        self._ample_row: int | None = None  # of all arms, the last with ample room
         self._left: ArmSet | None = None
 
     # Arms to choose from, as a choice asks for them
@@ -83,12 +83,19 @@ class BudgetTerms:
         """The arms that are left, (L, d), as a policy sees them."""
         return self.left.features
 
-    def keeps(self, rows: Sequence[int]) -> bool:
-        """Tell whether some of all arms are left for certain; then the first is the choice."""
-        if self._left is not None or not all(map(self._is_left, rows)):
-            return False
-        self._taken = rows[0]
-        return True
+    @property
+    def rows(self) -> IntArray:
+        """Which of all arms these are, (L,)."""
+        return np.flatnonzero(self.fits)
+
+    def take(self, rows: Sequence[int]) -> bool:
+        """Take the first of some arms, if all of them are left.
+
+        Once it is known which are left, the choice is made among these.
+        """
+        if self._left is None and all(map(self._is_left, rows)):
+            self.taken = rows[0]
+        return self.taken is not None
 
     @property
     def left(self) -> ArmSet:
@@ -98,11 +105,6 @@ class BudgetTerms:
             self._left = self.all_arms if fits.all() else self.all_arms.subset(fits)
         return self._left
 
-    @property
-    def chosen_from(self) -> ArmSet:
-        """The arms among which the chosen one has its position."""
-        return self.left if self._taken is None else self.all_arms
-
     def _is_left(self, row: int) -> bool:
         """Tell whether there is room for one of all arms."""
         return self._has_ample_room(row) or bool(self._is_room(self.expected.of(row))[0])
@@ -110,13 +112,13 @@ class BudgetTerms:
     def _has_ample_room(self, row: int) -> bool:
         """Tell whether there is room for one of all arms, however little is known of it.
 
-        That needs more observations than features in a context, where it goes by what the arm costs
+        That needs more observations than features; in a context it goes by what the arm costs
         without one, too.
         """
         expected = self.expected
-        if row != self._roomy and expected.informed and expected.are_within(row, self._ample):
-            self._roomy = row
-        return row == self._roomy
+        if row != self._ample_row and expected.informed and expected.are_within(row, self._ample):
+            self._ample_row = row
+        return row == self._ample_row
 
     @cached_property
     def fits(self) -> BoolArray:
@@ -133,8 +135,8 @@ class BudgetTerms:
             return np.ones(len(self.all_arms), dtype=np.bool_)
         counts = self.expected.of_all
         fits = self._is_room(counts) | self._have_ample_room
-        if self._taken is not None:
-            fits[self._taken] = True  # whatever rounding says
+        if self.taken is not None:
+            fits[self.taken] = True  # whatever rounding says
         if fits.any():
             return fits
         untried = np.asarray(counts.unknown.any(axis=1))
@@ -168,10 +170,10 @@ class BudgetTerms:
     def _cheapest(self, counted: FloatArray, untried: BoolArray) -> BoolArray:
         """Return which known arms, (K,), cost least at the prices of accounts, up to rounding.
 
-        Those that exceed fewer rooms come first. In decisions that look, it is the arm that may
-        cost least, by a bound that grows with a root of the logarithm of the decisions, if it is
-        hardly dearer: else one that was unlucky at first would never be tried again, whatever it
-        might save.
+        Those that exceed fewer rooms come first. In decisions that review prices, it is the arm
+        that may cost least, by a bound that grows with a root of the logarithm of the decisions, of
+        those that are dearer by no more than half the burst: else one that was unlucky at first
+        would never be tried again, whatever it might save.
         """
         balances = self.balances
         worths = np.array([balance.budget.worth for balance in balances])
@@ -180,16 +182,29 @@ class BudgetTerms:
         exceeded = (counted > [balance.room for balance in balances]).sum(axis=1)
         exceeded[untried] = len(balances) + 1
         spends = np.where(exceeded == exceeded.min(), (counted / worths) @ shares, np.inf)
-        if looks(self._step):
-            variances = self.spending.by_budget(self.beliefs.variances(self.all_arms.features))
-            noise = self.beliefs.noise.dot(np.square(self.spending.matrix))
+        if reviews_prices(self._step):
             growth = 2 * math.log(1 + max(balance.decisions for balance in balances))
-            saved = np.sqrt(growth * variances * noise) / worths @ shares
-            spends = np.where(spends <= spends.min() + _HARDLY_DEARER, spends - saved, np.inf)
+            saved = math.sqrt(growth) * self._errors(counted) / worths @ shares
+            dearest = spends.min() + shares.dot(
+                [each.unknown / each.budget.worth for each in balances]
+            )
+            spends = np.where(spends <= dearest, spends - saved, np.inf)
         slack = EQUAL_SCORES * (np.abs(counted) / worths).max(axis=1)
         return np.asarray(spends - slack <= spends.min())
 
     # What arms spend
+
+    def _errors(self, counted: FloatArray) -> FloatArray:
+        """Return standard errors of what arms count, (K, B).
+
+        Dear arms vary most: where spends are at most something above 0, an error is no larger than
+        surprises so far, as a share of what the arm counts, tell.
+        """
+        variances = self.spending.by_budget(self.beliefs.variances(self.all_arms.features))
+        noise = self.beliefs.noise.dot(np.square(self.spending.matrix))
+        largest = np.abs(counted) * [balance.surprise for balance in self.balances]
+        largest[:, self._bounds <= 0] = np.inf
+        return np.asarray(np.sqrt(variances) * np.minimum(np.sqrt(noise), largest))
 
     @cached_property
     def estimates(self) -> FloatArray:
@@ -208,25 +223,24 @@ class BudgetTerms:
 
     # What is written with the decision
 
-    def record(self, index: int, weights: FloatArray | None, *, priced: bool) -> BudgetRecord:
-        """Return what is written with a decision for the arm at a position, by weights.
+    def record(self, row: int, weights: FloatArray | None, *, priced: bool) -> BudgetRecord:
+        """Return what is written with a decision for one of all arms, by weights.
 
-        Some decisions look what other prices would do, unless they were not priced at all.
+        Some decisions review what other prices would do, unless they were not priced at all.
         """
-        row = index
-        if self.chosen_from is not self.all_arms:
-            row = int(np.flatnonzero(self.fits)[index])
         prices, least, at_stake = self._prices, None, None
-        if looks(self._step):
-            least = tuple(self.spending.least_expected(self.estimates))
+        if reviews_prices(self._step):
+            least = tuple(self.spending.all_expected(self.estimates).min(axis=0).tolist())
             at_stake = self._at_stake(weights) if priced else None
         if self._has_ample_room(row):
             return BudgetRecord(prices, least, at_stake)
-        spends, usual, effects, counted, _ = [each[0].tolist() for each in self.expected.of(row)]
-        reserve = tuple(map(sub, counted, spends)) if counted != spends else None
+        counts = self.expected.of(row)
+        counted, spends = counts.counted[0].tolist(), counts.spends[0].tolist()
+        surcharge = tuple(map(sub, counted, spends)) if counted != spends else None
         if not self.all_arms.view.contextual:
-            return BudgetRecord(prices, least, at_stake, reserve)
-        return BudgetRecord(prices, least, at_stake, reserve, tuple(usual), tuple(effects))
+            return BudgetRecord(prices, least, at_stake, surcharge)
+        usual, effects = tuple(counts.usual[0].tolist()), tuple(counts.effects[0].tolist())
+        return BudgetRecord(prices, least, at_stake, surcharge, usual, effects)
 
     def _at_stake(self, weights: FloatArray | None) -> tuple[float, ...]:
         """Return for every budget what other prices would change, by estimates, were there room.

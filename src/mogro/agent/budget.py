@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray, IntArray, between, real
+from mogro._validation import FloatArray, between, real
 from mogro.agent.objective import LARGEST
 from mogro.agent.objective_set import ObjectiveSet
 
@@ -222,7 +222,6 @@ class Spending:
         shifts = [sign * objective_set.offsets[m] + 0.0 for sign, m in self._signed]  # not -0
         floors = [0.0 if budget.bound > 0 else -math.inf for budget in budgets]
         self._lines = list(zip(self.indices, slopes, shifts, floors, strict=True))
-        self._rises = max(slopes, default=0.0) > 0  # seldom: what is dear is mostly bad
         self.matrix: FloatArray = np.zeros((len(objective_set), len(budgets)))
         self.matrix[self.indices, range(len(budgets))] = slopes
         self.shifts: FloatArray = np.array(shifts)
@@ -249,7 +248,10 @@ class Spending:
         return [max(values[m] * slope + shift, floor) for m, slope, shift, floor in self._lines]
 
     def are_within(self, estimates: FloatArray, limits: Sequence[float]) -> bool:
-        """Tell whether no budget expects more of an arm than a limit, by estimates (M,)."""
+        """Tell whether no budget expects more of an arm than a limit, by estimates (M,).
+
+        A limit is no lower than the least that is expected, or -inf.
+        """
         values = estimates.tolist()
         for (m, slope, shift, _), limit in zip(self._lines, limits, strict=True):
             if not values[m] * slope + shift <= limit:
@@ -259,20 +261,6 @@ class Spending:
     def spent(self, values: Sequence[float]) -> list[float]:
         """Return what each budget has spent, by what came of all objectives, M values."""
         return [sign * values[m] for sign, m in self._signed]
-
-    def least_expected(self, estimates: FloatArray) -> list[float]:
-        """Return the least that each budget expects of an arm, by estimates (K, M)."""
-        least = self._expected_of(estimates, estimates.argmax(axis=0))
-        if not self._rises:
-            return least
-        return list(map(min, least, self._expected_of(estimates, estimates.argmin(axis=0))))
-
-    def _expected_of(self, estimates: FloatArray, arms: IntArray) -> list[float]:
-        """Return what each budget expects by estimates (K, M), each objective's of an arm (M,)."""
-        value, k = estimates.item, arms.tolist()
-        return [
-            max(value(k[m], m) * slope + shift, floor) for m, slope, shift, floor in self._lines
-        ]
 
     def all_expected(self, estimates: FloatArray) -> FloatArray:
         """Return what all budgets expect of all arms by estimates (K, M): (K, B)."""

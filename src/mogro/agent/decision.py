@@ -109,12 +109,19 @@ class Decision:
     def prices(self) -> dict[str, float]:
         """What a unit of each bound objective cost, beside weights of sum 1.
 
-        As rewards are given, not its ``unit``: what :attr:`mogro.Agent.budgets` had said before.
+        As rewards are given, not its ``unit``: what :attr:`mogro.Agent.budgets` had said before. Of
+        an objective with bounds on both sides, what it cost less what it was worth.
         """
-        budget_record, prices = self._event.budget_record, dict[str, float]()
-        if budget_record is not None:
-            for budget, price in zip(self._config.budgets, budget_record.prices, strict=True):
-                prices[budget.objective] = prices.get(budget.objective, 0.0) + price
+        record, budgets, prices = (
+            self._event.budget_record,
+            self._config.budgets,
+            dict[str, float](),
+        )
+        if record is not None:
+            costs = {budget.objective for budget in budgets if budget.sign > 0}
+            for budget, price in zip(budgets, record.prices, strict=True):
+                name, earns = budget.objective, budget.sign < 0 and budget.objective in costs
+                prices[name] = prices.get(name, 0.0) + (-price if earns else price)
         return prices
 
     @property
@@ -291,8 +298,8 @@ def decision_event(
     grouped: bool = False,
 ) -> Decided:
     """Return the event of a choice."""
-    index, uniform, terms = int(choice.arm), bool(choice.uniform), inputs.budget_terms
-    arms = inputs.all_arms if terms is None else terms.chosen_from
+    arms, terms = inputs.all_arms, inputs.budget_terms
+    index, uniform = int(choice.arm), bool(choice.uniform)
     policy_features, learner_features = arms.arm_features(index)
     record, context = arms.records(index)
     budget_record = None

@@ -45,24 +45,25 @@ class BudgetRecord(NamedTuple):
     prices
         Of a unit of the objective, as rewards are given.
     least_spend
-        What the cheapest arm was expected to spend; None in decisions that did not look.
+        What the cheapest arm was expected to spend; None in decisions that did not review
+        prices.
     at_stake
         What another price would have changed: where there was a surplus, how much more an
         optimistic round without prices would have spent; else how much less prices alone would.
-        None in decisions that did not look, and where no price steered: in uniform draws, and in
+        None in decisions that did not review prices, and where none could: in uniform draws, and in
         those that explore.
-    reserve
+    surcharge
         What the decision counts beyond the estimate of its arm until its value has come; None where
-        that is known.
+        there was ample room for the arm, or nothing to add.
     usual, context_effect
-        What its arm was expected to spend in any context, and what estimates in its own said beside
-        that; None without a context, and where there was room for all arms.
+        What its arm was expected to spend on average over contexts, and what estimates in its own
+        said beside that; None without a context, and where there was ample room.
     """
 
     prices: tuple[float, ...]
     least_spend: tuple[float, ...] | None = None
     at_stake: tuple[float, ...] | None = None
-    reserve: tuple[float, ...] | None = None
+    surcharge: tuple[float, ...] | None = None
     usual: tuple[float, ...] | None = None
     context_effect: tuple[float, ...] | None = None
 

@@ -27,7 +27,7 @@ class Counts(NamedTuple):
     spends
         By the estimates.
     usual, effects
-        In any context, and what estimates in this one add to that.
+        On average over contexts, and what estimates in this one add to that.
     counted
         What they count until their values have come.
     unknown
@@ -51,15 +51,14 @@ class ExpectedSpends:
     arms, beliefs
         All arms, and what is believed of them.
     observed
-        What was learned of arms in any context.
+        What was learned, in all contexts.
 
     Attributes
     ----------
     informed
-        Whether estimates in the context are relied on: without one, or once there are more
-        observations than features.
+        Whether there are more observations than features.
     beliefs
-        What is relied on: else, the context counts as far as effects of contexts came true before.
+        What is relied on: until then, a context counts as far as effects of contexts came true.
     """
 
     def __init__(
@@ -72,8 +71,9 @@ class ExpectedSpends:
     ) -> None:
         self._spending, self._balances, self._arms = spending, balances, arms
         self._posterior_beliefs, self._observed = beliefs, observed
-        self.informed = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
-        self.beliefs = beliefs if self.informed else self._doubted()
+        self.informed = min(observed.n.tolist()) > observed.dim
+        is_doubtful = arms.view.contextual and not self.informed
+        self.beliefs = self._doubted() if is_doubtful else beliefs
         self._last: tuple[int, Counts] | None = None  # the last arm that was counted, by its row
 
     @cached_property
@@ -90,7 +90,7 @@ class ExpectedSpends:
         return self._last[1]
 
     def are_within(self, row: int, limits: Sequence[float]) -> bool:
-        """Tell whether no budget expects more of one of all arms than a limit.
+        """Tell whether no budget expects more of one of all arms than a limit above 0, or -inf.
 
         Neither with what the context adds nor without.
         """
@@ -114,27 +114,24 @@ class ExpectedSpends:
     def _count(self, features: FloatArray, raw_features: FloatArray) -> Counts:
         """Return what arms count, as a policy sees them and as callers gave them.
 
-        What looks cheaper in this context than in any is mostly underestimated: it counts as such
-        as far as that came true before, and not at all for an arm that was observed less often than
-        contexts have features. Where nothing is known, half the burst counts.
+        What looks cheaper in this context than on average is mostly underestimated: it counts as
+        cheaper as far as that came true before, and not at all if the arm was observed less often
+        than contexts have features. Where nothing is known, half the burst counts.
         """
         view, spending = self._arms.view, self._spending
         spends = usual = counted = effects = spending.all_expected(
             features.dot(self.beliefs.theta.T)
         )
+        x, (theta, S) = with_constant(raw_features), self._on_average
+        unsure = spending.by_budget(np.vecdot(x @ S, x).T)
         if view.contextual:
-            x = with_constant(raw_features)
-            theta, S = self._without_context
             usual = spending.all_expected(features.dot(theta.T))
             effects = spending.all_expected(features.dot(self._posterior_beliefs.theta.T)) - usual
-            unsure = spending.by_budget(np.vecdot(x @ S, x).T)
             doubts = np.array(
                 [1 - balance.trust if self.informed else 0.0 for balance in self._balances]
             )
             doubts = np.where(unsure * (1 + len(view.context)) > 1, 1.0, doubts)
             counted = spends + doubts * np.maximum(usual - spends, 0.0)
-        else:
-            unsure = spending.by_budget(self.beliefs.variances(features))
         unknown = unsure > _UNTRIED_VARIANCE
         if unknown.any():
             counted = np.where(unknown, [balance.unknown for balance in self._balances], counted)
@@ -143,17 +140,21 @@ class ExpectedSpends:
     def _doubted(self) -> Beliefs:
         """Return beliefs that follow the context as far as effects of contexts came true before."""
         beliefs = self._posterior_beliefs
-        theta, usual = beliefs.theta.copy(), self._without_context[0]
+        theta, usual = beliefs.theta.copy(), self._on_average[0]
+        trusts: dict[int, float] = {}
         for index, balance in zip(self._spending.indices, self._balances, strict=True):
-            theta[index] = usual[index] + balance.trust * (theta[index] - usual[index])
+            trusts[index] = min(balance.trust, trusts.get(index, 1.0))
+        for index, trust in trusts.items():
+            theta[index] = usual[index] + trust * (theta[index] - usual[index])
         return Beliefs(theta, beliefs.observed, beliefs.expected)
 
     @cached_property
     @without_warnings
-    def _without_context(self) -> tuple[FloatArray, FloatArray]:
-        """Return estimates in any context, (M, a), for what a policy sees: by the arm alone.
+    def _on_average(self) -> tuple[FloatArray, FloatArray]:
+        """Estimates on average over contexts, (M, a), for what a policy sees: by the arm alone.
 
-        And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise.
+        And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise. There is
+        next to no prior: what was never observed has next to infinite variances.
         """
         observed, size = self._observed, 1 + self._arms.view.feature_map.arm_dim
         V, b = observed.first_sums(size)

@@ -2,11 +2,11 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
-worth. It is to be at its aim, 30 above 0, saved up over the first decisions. The price of a
+worth. It is to be at its aim, 30 above 0, saved up over the first 1,500 decisions. The price of a
 decision's worth is ``exp(L - surplus / 10)``, where the surplus is the level less its aim. That is
 a quick reaction around a slow L: dual ascent, by steps that fall like a root of those made, only
 where another price would make a difference. So it does not run away while money buys nothing, or
-while there is none. Nor is more saved than the last looks would have spent.
+while there is none. Nor is more saved than the last reviews would have spent.
 """
 
 import copy
@@ -26,13 +26,13 @@ _REACH = 10.0  # decisions' worth of surplus that change the price by a factor o
 _AIM = 30.0  # decisions' worth
 _SAVED = 0.02  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
-_LOOK_EVERY = 10  # decisions, of which one looks what other prices would do
+_REVIEW_EVERY = 10  # decisions, of which one reviews the prices
 _GOLDEN = 2654435769  # of 2**32: multiples are spread evenly, those of every k-th decision, too
-_PRICE_STEP = 3.7  # of L in a look, for a surplus of a reach, over the root of the looks before
-_DEMAND_LOOKS = 10.0  # looks, for what these would have bought money is saved
+_PRICE_STEP = 3.7  # of L in a review, for a surplus of a reach, over the root of those before
+_DEMAND_REVIEWS = 10.0  # for what the last of them would have bought money is saved
 _FREE_SURPLUS = 5.0  # decisions' worth of surplus that are kept in any case
 _FIRST_DEMAND = 100.0  # decisions' worth, before anybody knows what there is to buy
-_MIN_LOOKS = 9  # before a budget is said to be too small
+_MIN_REVIEWS = 9  # before a budget is said to be too small
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _CAUTION = 3.0  # root mean squares of surprises, for what an arm may cost beyond what is expected
 _FIRST_SURPRISE = 0.5  # of what was expected, before anything has come
@@ -51,7 +51,7 @@ _NUMBERS = (
 # Arrays of a saved account: their axes, and the size of the last one.
 _WIDTHS = {
     "numbers": (1, (len(_NUMBERS),)),
-    "reserves": (2, (2,)),
+    "surcharges": (2, (2,)),
     "context_effects": (2, (3,)),
     "entries": (2, (5,)),
 }
@@ -61,12 +61,12 @@ SpentAmount = tuple[float, bool]
 _NOTHING: SpentAmount = 0.0, False
 
 
-def looks(step: int) -> bool:
-    """Tell whether a decision, after so many others, looks what other prices would do.
+def reviews_prices(step: int) -> bool:
+    """Tell whether a decision, after so many others, reviews what other prices would do.
 
-    Requests may come in turns: looks keep no time with them.
+    Reviews come irregularly, so that they do not fall in step with requests that take turns.
     """
-    return step * _GOLDEN % 2**32 < 2**32 // _LOOK_EVERY
+    return step * _GOLDEN % 2**32 < 2**32 // _REVIEW_EVERY
 
 
 class AccountBalance(NamedTuple):
@@ -105,6 +105,11 @@ class AccountBalance(NamedTuple):
     decisions: float
 
     @property
+    def surprise(self) -> float:
+        """How far spends are from what is expected of them, root mean square, as a share."""
+        return self.caution / _CAUTION
+
+    @property
     def unknown(self) -> float:
         """What an arm counts of which nothing is known."""
         return _UNKNOWN_SHARE * self.budget.reserve
@@ -121,7 +126,7 @@ class Account:
         How many count, and what they may spend together.
     spent, in_flight, pending, flight_squares
         What came back, what is expected of others, how many these are, and the sum of squares of
-        what they count, with their reserves.
+        what they count, with their surcharges.
     expected_squares, surprise_squares
         Squares of what was expected of decisions that have spent, and of how far they were from it,
         in sums that fade, in decisions' worth.
@@ -135,17 +140,18 @@ class Account:
     context_effects
         By decision in flight, what it was expected to spend in any context, and what its own was
         said to add, in decisions' worth.
-    reserves
+    surcharges
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
         What is left of what was allowed, in decisions' worth, less what bought nothing.
     log_price
         L.
     demand
-        What the last looks would have spent more without a price, where there was a surplus, in
+        What the last reviews would have spent more without a price, where there was a surplus, in
         decisions' worth; so much surplus is kept, and little more.
     weight, least_spend
-        Decisions that looked, and the least that they could have been expected to spend, in a sum.
+        Decisions that reviewed prices, and the least that these could have been expected to spend,
+        in a sum.
         Both fade with the half-life.
     """
 
@@ -161,14 +167,14 @@ class Account:
         self.caution, self.trust = self._find_caution(), 0.0
         self.context_effects: dict[int, tuple[float, float]] = {}
         self.demand, self.time = _FIRST_DEMAND, -math.inf
-        self.reserves: dict[int, float] = {}
+        self.surcharges: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
         self.entries: dict[int, tuple[float, float, SpentAmount]] = {}
 
     def copy(self) -> "Account":
         """Return an account that goes on by itself."""
         other = copy.copy(self)
-        other.entries, other.reserves = self.entries.copy(), self.reserves.copy()
+        other.entries, other.surcharges = self.entries.copy(), self.surcharges.copy()
         other.context_effects = self.context_effects.copy()
         return other
 
@@ -176,24 +182,26 @@ class Account:
     def surplus(self) -> float:
         """How far the level is above its aim, in decisions' worth."""
         aim = _SAVED * self.decisions
-        reserves = sum(self.reserves.values()) / self.budget.worth if self.reserves else 0.0
-        return self.level - reserves - (aim if aim < _AIM else _AIM)
+        surcharges = sum(self.surcharges.values()) / self.budget.worth if self.surcharges else 0.0
+        return self.level - surcharges - (aim if aim < _AIM else _AIM)
 
     @property
     def mean_least_spend(self) -> float:
         """What the cheapest arms are expected to spend on average; -inf before that is known.
 
-        The weight of looks fades with a half-life, so that decisions may have to tell of them.
+        The weight of reviews fades with a half-life, so that decisions may have to tell of them.
         """
-        looks = max(self.weight, self.decisions / _LOOK_EVERY)
+        reviews = max(self.weight, self.decisions / _REVIEW_EVERY)
         return (
-            self.least_spend / self.weight if looks >= _MIN_LOOKS and self.weight > 0 else -math.inf
+            self.least_spend / self.weight
+            if reviews >= _MIN_REVIEWS and self.weight > 0
+            else -math.inf
         )
 
     def balance(self, time: float | None) -> AccountBalance:
         """Return how things stand before a decision at a time.
 
-        With a known maximum, there is room only if all in flight cost as much.
+        With a known maximum, all in flight counts as that.
         """
         budget, caution, pending = self.budget, self.caution, self.pending
         surplus, room = self.surplus, self.allowed - self.spent + budget.bound + budget.reserve
@@ -207,7 +215,7 @@ class Account:
                 ample = math.inf
         else:
             if pending:
-                room -= self.in_flight + sum(self.reserves.values())
+                room -= self.in_flight + sum(self.surcharges.values())
                 strays = caution * math.sqrt(self.flight_squares)
             if room - strays >= (2 + pending) * _UNKNOWN_SHARE * budget.reserve:
                 ample = (room - strays) / (1 + pending + (caution if caution > 1 else 1.0))
@@ -224,7 +232,7 @@ class Account:
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
         budget, sign = self.budget, self.budget.sign
-        in_flight = self.in_flight + sum(self.reserves.values())
+        in_flight = self.in_flight + sum(self.surcharges.values())
         together = self.spent + in_flight
         return BudgetStatus(
             budget=budget,
@@ -254,20 +262,16 @@ class Account:
         if record.least_spend is not None:
             self.weight += 1
             self.least_spend += record.least_spend[index]
-        counted = expected
-        if record.reserve is not None:
-            self.reserves[number] = record.reserve[index]
-            counted += record.reserve[index]
+        surcharge = 0.0
+        if record.surcharge is not None:
+            surcharge = self.surcharges[number] = record.surcharge[index]
         if record.usual is not None and record.context_effect is not None:
             effect = record.usual[index] / budget.worth, record.context_effect[index] / budget.worth
             self.context_effects[number] = effect
         if budget.window is not None:
             self.entries[number] = time, budget.bound, (expected, True)
-        self.decisions += 1
-        self.allowed += budget.bound
-        self.pending += 1
-        self.in_flight += expected
-        self.flight_squares += counted * counted
+        self._count(1.0, budget.bound)
+        self._count_in_flight(1.0, expected, surcharge)
         self.level += (budget.bound - expected) / budget.worth
 
     def _update_log_price(self, at_stake: float) -> None:
@@ -277,7 +281,7 @@ class Account:
             step = _PRICE_STEP * max(-1.0, min(surplus / _REACH, 1.0)) / math.sqrt(1 + self.weight)
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
         if surplus > 0:
-            self.demand += at_stake - self.demand / _DEMAND_LOOKS
+            self.demand += at_stake - self.demand / _DEMAND_REVIEWS
             self.level -= max(0.0, surplus - _FREE_SURPLUS - self.demand)
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
@@ -285,11 +289,11 @@ class Account:
         if number < self.since:
             return
         budget, worth = self.budget, self.budget.worth
-        reserve = self.reserves.pop(number, 0.0) if self.reserves else 0.0
+        surcharge = self.surcharges.pop(number, 0.0) if self.surcharges else 0.0
         effect = self.context_effects.pop(number, None) if self.context_effects else None
         (guess, was_in_flight), (value, is_in_flight) = before or _NOTHING, after or _NOTHING
         if was_in_flight and after is not None and value != guess:
-            self._compare((guess + reserve) / worth, value / worth)
+            self._compare((guess + surcharge) / worth, value / worth)
             if effect is not None:
                 self._learn_trust(*effect, value / worth)
         if budget.window is not None:
@@ -306,7 +310,7 @@ class Account:
             self.level += sign * budget.bound / worth
         self.level += (guess - value) / worth
         if was_in_flight:
-            self._count_in_flight(-1.0, guess, reserve)
+            self._count_in_flight(-1.0, guess, surcharge)
         else:
             self.spent -= guess
         if is_in_flight:
@@ -360,13 +364,13 @@ class Account:
         self.decisions += sign
         self.allowed += sign * allowed
 
-    def _count_in_flight(self, sign: float, expected: float, reserve: float) -> None:
+    def _count_in_flight(self, sign: float, expected: float, surcharge: float) -> None:
         """Count what is expected of a decision in flight, and more; with -1 no longer."""
         self.pending += sign
         if self.pending:
             self.in_flight += sign * expected
-            square = (expected + reserve) ** 2
-            self.flight_squares = max(0.0, self.flight_squares + sign * square)
+            counted = expected + surcharge
+            self.flight_squares = max(0.0, self.flight_squares + sign * counted * counted)
         else:
             self.in_flight = self.flight_squares = 0.0
 
@@ -399,10 +403,10 @@ class Account:
 
     def _forget(self, number: int) -> None:
         _, allowed, (amount, is_in_flight) = self.entries.pop(number)
-        reserve = self.reserves.pop(number, 0.0)
+        surcharge = self.surcharges.pop(number, 0.0)
         self._count(-1.0, allowed)
         if is_in_flight:
-            self._count_in_flight(-1.0, amount, reserve)
+            self._count_in_flight(-1.0, amount, surcharge)
         else:
             self.spent -= amount
         self.context_effects.pop(number, None)
@@ -413,7 +417,7 @@ class Account:
         effects = [(float(n), *effect) for n, effect in self.context_effects.items()]
         return {
             "numbers": np.array([getattr(self, name) for name in _NUMBERS], dtype=np.float64),
-            "reserves": np.array(list(self.reserves.items()), dtype=np.float64).reshape(-1, 2),
+            "surcharges": np.array(list(self.surcharges.items()), dtype=np.float64).reshape(-1, 2),
             "context_effects": np.array(effects, dtype=np.float64).reshape(-1, 3),
             "entries": np.array(rows, dtype=np.float64).reshape(-1, 5),
         }
@@ -423,12 +427,12 @@ class Account:
         shapes = [arrays[name].shape for name in _WIDTHS]
         if [(len(shape), shape[-1:]) for shape in shapes] != list(_WIDTHS.values()):
             raise ValueError(f"its accounts have shapes {shapes}")
-        numbers, reserves, effects, entries = (arrays[name].tolist() for name in _WIDTHS)
+        numbers, surcharges, effects, entries = (arrays[name].tolist() for name in _WIDTHS)
         for name, number in zip(_NUMBERS, numbers, strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
         self.caution, self.trust = self._find_caution(), self._find_trust()
-        self.reserves = {int(number): amount for number, amount in reserves}
+        self.surcharges = {int(number): amount for number, amount in surcharges}
         self.context_effects = {int(number): (usual, added) for number, usual, added in effects}
         self.entries = {
             int(n): (made, may, (total, bool(in_flight)))
