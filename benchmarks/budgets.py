@@ -2,8 +2,9 @@
 
     python -m benchmarks.budgets FOLDER [part ...]
 
-FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are the functions in ``PARTS``; each
-writes a file into ``out/budgets``. BUDGETS.md has what was measured.
+FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are the functions in ``PARTS`` and
+``WITHOUT_PROMPTS``, and ``processes``; each writes a file into ``out/budgets``. BUDGETS.md has what
+was measured.
 """
 
 import copy
@@ -24,6 +25,7 @@ from scipy.optimize import linprog
 
 import mogro
 from benchmarks.field.routing import MODELS, read_prompts
+from mogro.agent import events
 from mogro.agent.decision_inputs import DecisionInputs
 
 OUT = Path("out", "budgets")
@@ -311,15 +313,13 @@ def processes(prompts: Prompts, folder: str = "") -> list[dict[str, object]]:
 
 def _worst(agent: mogro.Agent, target: float) -> float:
     """Return the largest expected overdraft, in decisions' worth, where there was a choice."""
-    from mogro.agent import events
-
     spent: dict[str, float] = {}
     worst = -np.inf
     for _, event in agent.events():
         if isinstance(event, events.Decided) and not event.made_elsewhere:
             assert event.budget_record is not None
-            spent[event.id] = max(0.0, float(-0.001 * event.estimates[1]))
-            spent[event.id] += (event.budget_record.surcharge or [0.0])[0]  # beyond the estimate
+            (expected,) = agent.config.spending.expected(event.estimates)
+            spent[event.id] = expected + (event.budget_record.surcharge or [0.0])[0]
             left = event.evidence.allowed if event.evidence is not None else None
             if left is None or left.sum() > 1:
                 beyond = sum(spent.values()) / target - len(spent) - BURST
@@ -354,7 +354,7 @@ class World(NamedTuple):
 
 
 def new_world(seed: int) -> World:
-    """Return a world in which both bounds bind: dear arms are good, and few stay with them."""
+    """Return a world in which both bounds bind: dear arms are good, and where few stay."""
     rng = np.random.default_rng(seed)
     while True:
         quality = np.sort(rng.uniform(0.2, 0.9, (4, 4)), axis=1)

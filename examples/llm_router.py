@@ -2,11 +2,12 @@
 
 Three models answer prompts: a small one that is cheap and fast, and fails at hard prompts, a middle
 one, and a large one, which is best at code and mathematics and costs a hundred times as much as the
-small one. What a prompt needs is not known, only what it looks like. Most requests want the best
-answer, some want it fast: the dial. All of them together may cost so much a prompt on average, from
-the first one: the budget. One agent serves all, because it learns quality, cost and time apart.
+small one. What a prompt needs is not known, only what it looks like. Some requests want the best
+answer, others want it fast: the dial. All of them together may cost so much a prompt on average,
+from the first one: the budget. One agent serves all, because it learns quality, cost and time
+apart.
 
-Prompts and answers are made up. ``benchmarks/budgets.py`` does the same with real ones.
+Prompts and answers are made up; ``benchmarks/budgets.py`` has real ones, without the dial.
 
 Run with ``python examples/llm_router.py``.
 """
@@ -106,8 +107,8 @@ def main() -> None:
         if number + 1 in (100, 1000, PROMPTS):
             (status,) = agent.budgets
             print(
-                f"after {number + 1:4} prompts: {1000 * status.forecast:.2f} m$ a prompt of "
-                f"{1000 * status.target:.2f}, a dollar is worth {status.price:.3g} of the weights"
+                f"after {number + 1:4} prompts: ${status.forecast:.5f} a prompt of "
+                f"${status.target:.5f}, price {status.price:.3g} a dollar"
             )
     print("\nthe second half:")
     for dial, rows in served.items():

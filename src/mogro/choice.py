@@ -268,11 +268,11 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     arms = inputs.arms
     if is_limited(arms):
         if optimism is None or optimism.is_about_all(len(arms)):
-            # What is best of all arms is best of those that are left, if it is one of them. If
-            # optimism changed it, so has to be what it was before.
+            # What is best of all arms is best of those that are left, if it is one of them. With
+            # optimism, what was best before has to be one, too: it tells what optimism changed.
             arm, changed = _best_for(arms.offered, inputs, bonus, direction, optimism)
             rows = [arm.item()]
-            if changed:
+            if optimism is not None:
                 rows.append(int(matvec(arm_features(arms.offered), direction).argmax()))
             if arms.take(rows):
                 return Choice(arm, drawn, changed, _FALSE)

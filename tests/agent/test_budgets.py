@@ -808,3 +808,104 @@ def test_costs_that_nobody_can_square_are_no_error() -> None:
     for _ in range(6):
         agent.reward(agent.decide(ARMS).id, {"quality": 1.0, "cost": 1e157})
     assert not agent.budgets[0].room > 0
+
+
+def test_with_nothing_known_arms_are_tried_one_at_a_time_whatever_the_prior() -> None:
+    agent = router(mogro.Budget("cost", at_most=0.5, burst=20))
+    agent.observe(ARMS, arm="a", rewards={"quality": 0.5, "cost": 0.1})
+    assert agent.decide({"b": ARMS["b"]}, weights={"quality": 1}).arm == "b"
+    assert agent.budgets[0].in_flight == pytest.approx(0.5 * 20 * 0.5)  # until its cost comes
+    for _ in range(3):
+        assert agent.decide(ARMS, weights={"quality": 1}).arm == "a"
+
+
+@pytest.mark.parametrize("seed", [5, 12])
+def test_an_arm_that_looks_dear_beside_dear_ones_is_tried_again(seed: int) -> None:
+    """A guardrail that only one arm keeps, of which little is known at first."""
+    arms = {name: ARMS[name] for name in "abc"}
+    rates = {"a": (0.1, 0.005), "b": (0.3, 0.05), "c": (0.15, 0.03)}
+    objectives = [mogro.Objective("click"), mogro.Objective("complaint", direction="min", unit=0.1)]
+    guardrail = mogro.Budget("complaint", at_most=0.02, burst=100)
+    agent = mogro.Agent(objectives, arms=3, seed=seed, budgets=[guardrail])
+    rng = np.random.default_rng(seed)
+    for arm, complaint in (("a", 0.0), ("b", 1.0), ("c", 0.0), ("b", 0.0), ("c", 0.0)):
+        agent.observe(arms, arm=arm, rewards={"click": 0.0, "complaint": complaint})
+    for _ in range(2500):
+        made = agent.decide(arms, weights={"click": 1})
+        click, complaint = (rng.random(2) < rates[made.arm]).astype(float)
+        agent.reward(made.id, {"click": click, "complaint": complaint})
+    assert agent.budgets[0].forecast < 0.0225  # 0.030 to 0.036 where it was given up
+
+
+def test_bounds_on_both_sides() -> None:
+    corridor = [mogro.Budget("cost", at_most=0.6), mogro.Budget("cost", at_least=0.2)]
+    agent, values = taught(router(*corridor)), []
+    for _ in range(300):
+        prices = [status.price for status in agent.budgets]
+        made = agent.decide(ARMS, weights={"quality": 1})
+        assert made.prices == {"cost": pytest.approx(prices[0] - prices[1])}
+        agent.reward(made.id, dict(zip(("quality", "cost"), MEANS[made.arm], strict=True)))
+        values.append(MEANS[made.arm][1])
+    assert 0.2 < np.mean(values[100:]) < 0.62
+    with pytest.raises(ValueError, match=r"budgets: expected at_least up to at_most for 'cost'"):
+        agent.reconfigure(budgets=[corridor[0], mogro.Budget("cost", at_least=0.7)])
+
+
+def test_two_budgets_on_one_objective_doubt_a_context_once() -> None:
+    spends = []
+    budget, rng = mogro.Budget("cost", at_most=0.5), np.random.default_rng(0)
+    contexts = rng.standard_normal((4, 2))
+    for budgets in ([budget], [budget, mogro.Budget("cost", at_most=0.4)]):
+        agent = router(*budgets, context=2)
+        for account in agent._state.accounts:
+            account.trust = 0.5
+        for context in contexts:
+            agent.observe(ARMS, arm="b", context=context, rewards={"cost": 1 + context[0]})
+        inputs = agent.decide(ARMS, context=[1.0, 1.0], weights={"quality": 1}).inputs
+        assert isinstance(inputs, DecisionInputs)
+        assert inputs.budget_terms is not None
+        spends.append(inputs.budget_terms.expected.of_all.spends[:, 0].tolist())
+    assert spends[0] == pytest.approx(spends[1])
+
+
+def test_explanations_know_prices() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.5)))
+    for _ in range(40):
+        made = agent.decide(ARMS, weights={"quality": 1})
+        quality, cost = MEANS[made.arm]
+        agent.reward(made.id, {"quality": quality, "cost": cost})
+        explanation = agent.explain(made)
+        if not made.exploring:
+            totals = [rival.total for rival in explanation.rivals]
+            assert all(total is not None and total > -ROUNDING for total in totals)
+            assert f"and prices cost {made.prices['cost']:.3g}" in explanation.reason
+
+
+def test_without_a_uniform_draw_one_arm_is_asked_for() -> None:
+    agent, looked = taught(router(mogro.Budget("cost", at_most=0.5), epsilon=0.2)), []
+    for _ in range(60):
+        made = agent.decide(ARMS, weights={"quality": 1})
+        inputs = made.inputs
+        assert isinstance(inputs, DecisionInputs)
+        assert inputs.budget_terms is not None
+        looked.append((made.uniform, inputs.budget_terms.taken is None))
+        quality, cost = MEANS[made.arm]
+        agent.reward(made.id, {"quality": quality, "cost": cost})
+    assert {(True, True), (False, False)} <= set(looked)
+    assert (True, False) not in looked
+
+
+def test_a_budget_in_a_line() -> None:
+    agent = router(mogro.Budget("cost", at_most=0.5))
+    agent.reward(agent.decide(ARMS).id, {"quality": 0.5, "cost": 0.4})
+    assert str(agent.budgets[0]).startswith("cost at most 0.5: 0.4 over 1, room 10.1, price ")
+
+
+@pytest.mark.parametrize("max_cost", [None, 1.0])
+def test_what_leaves_the_window_with_a_decision_takes_no_room(max_cost: float | None) -> None:
+    budget = mogro.Budget("cost", at_most=0.5, burst=4, window=1, max_cost=max_cost)
+    account, fresh = Account(budget, None), Account(budget, None).balance(None)
+    account.decide(0, 0.4, BudgetRecord((1.0,), surcharge=(0.6,)), 0, 0.0)
+    balance = account.balance(None)
+    assert balance.room == pytest.approx(fresh.room)
+    assert (balance.flight_strays, balance.ample) == (0.0, fresh.ample)

@@ -27,19 +27,21 @@ class BudgetStatus(NamedTuple):
     decisions
         How many count; of a window, those in it.
     spent
-        The sum of what came back.
+        The sum of what came back; of what will not come any more, of what was expected.
     in_flight
         The sum of what is expected of those whose value has not come; arms of which nothing is
-        known count as half the burst.
+        known count as half the burst, unless there is plenty of room.
     room
-        What may still be spent, the burst included; below 0 it is overdrawn.
+        What may still be spent, the burst included; below 0 the burst is exceeded, too. Of a bound
+        from below it is what may still be missed.
     price
-        What a unit of the objective (as rewards are given, not its ``unit``) costs now, beside
-        weights of sum 1.
+        What one unit of the objective (as rewards are given, not its ``unit``) counts beside the
+        other objectives now, if weights sum to 1.
     forecast
         The mean, once all that is in flight has come as expected; NaN before the first decision.
     feasible
-        False if even the cheapest arms were expected to miss the bound, on average.
+        False if even the cheapest arms were expected to miss the bound, on average. Each budget is
+        looked at by itself.
     """
 
     budget: "Budget"
@@ -52,6 +54,14 @@ class BudgetStatus(NamedTuple):
     forecast: float
     feasible: bool
 
+    def __str__(self) -> str:
+        bound = "at most" if self.budget.at_most is not None else "at least"
+        numbers = f"{self.forecast:.4g} over {self.decisions:,}, room {self.room:.4g}"
+        text = (
+            f"{self.budget.objective} {bound} {self.target:.4g}: {numbers}, price {self.price:.4g}"
+        )
+        return text if self.feasible else f"{text}; even the cheapest arms miss it"
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -63,7 +73,7 @@ class Budget:
     fills, so that some 30 decisions' worth stay in it. And an arm is not chosen, not even to
     explore, if it would overdraw the account by more than ``burst`` decisions' worth, should it
     cost more than expected (or bring nothing); if all would, the cheapest arm is chosen, or now and
-    then one that is hardly dearer and may be cheaper. How much more follows from how far costs were
+    then one that looks dearer and may be cheaper. How much more follows from how far costs were
     from what was expected of them: three times their root mean square, as a share. An arm that is
     expected to spend no more than the bound needs no such room.
 
@@ -95,10 +105,12 @@ class Budget:
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
-    has come, such an arm counts as half the burst, and there has to be room for the whole: so arms
-    are tried one at a time, and none while the account is overdrawn, unless all arms that are known
-    are above the bound on average. Tell an agent what arms cost with :meth:`mogro.Agent.observe`:
-    then expected spend keeps its limit from the first decision.
+    has come, such an arm counts as half the burst, whatever its estimate, and there has to be room
+    for the whole: so arms are tried one at a time unless there is plenty of room (for as much for
+    each in flight, and once again; then it counts as its estimate), and none while the account is
+    overdrawn, unless all arms that are known are above the bound on average. Tell an agent what
+    arms cost with :meth:`mogro.Agent.observe`: then expected spend keeps its limit from the first
+    decision.
 
     *What is expected* are the estimates. In a context they are relied on once there are more
     observations than features; until then as far as differences between contexts came true. Later,
@@ -141,10 +153,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         if type(self.objective) is not str or not self.objective:
-            raise ValueError(f"objective: expected the name of one, got {self.objective!r}")
+            raise ValueError(
+                f"objective: expected the name of an objective, got {self.objective!r}"
+            )
         if (self.at_most is None) == (self.at_least is None):
             raise ValueError(
-                "budgets: expected at_most or at_least, got "
+                "budgets: expected either at_most or at_least, got "
                 f"at_most={self.at_most}, at_least={self.at_least}"
             )
         for name in ("at_most", "at_least"):
@@ -167,11 +181,13 @@ class Budget:
             least = {"minimum": 1.0} if decisions else {"above": 0.0}
             object.__setattr__(self, "window", real(self.window, "window", **least))
         elif self.within == "time":
-            raise ValueError("within: expected a window in time, got no window")
+            raise ValueError("window: expected a length of time beside within='time', got None")
         if self.max_cost is not None:
             object.__setattr__(self, "max_cost", real(self.max_cost, "max_cost", above=0))
             if self.at_most is None or self.at_most < 0:
-                raise ValueError("max_cost: expected at_most above 0 beside it")
+                raise ValueError(
+                    "max_cost: expected only beside at_most above 0, got another bound"
+                )
 
     @cached_property
     def sign(self) -> float:

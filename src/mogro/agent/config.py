@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
@@ -312,6 +313,15 @@ def _budgets(budgets: Sequence[Budget], objective_set: ObjectiveSet) -> tuple[Bu
             raise ValueError(
                 f"budgets: expected objectives {list(objective_set.names)}, "
                 f"got {budget.objective!r}"
+            )
+    for low, high in product(budgets, budgets):
+        least, most = low.at_least, high.at_most
+        if least is None or most is None or low.objective != high.objective:
+            continue
+        if least > most:
+            raise ValueError(
+                f"budgets: expected at_least up to at_most for {low.objective!r}, "
+                f"got at_least={least}, at_most={most}"
             )
     return tuple(budgets)
 

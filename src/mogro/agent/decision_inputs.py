@@ -85,6 +85,11 @@ class DecisionInputs(NamedTuple):
         """What the arms were expected to give, (K, M), as the learner sees it."""
         return self.beliefs.estimates(self.arms.features)
 
+    @property
+    def added_weights(self) -> FloatArray | None:
+        """What budgets added to weights of sum 1, (M,), if there were some."""
+        return None if self.prices is None else self.prices.weights
+
 
 class StoredInputs(NamedTuple):
     """What a journal holds of a decision that did not explore: its probabilities follow from it.
@@ -122,6 +127,11 @@ class StoredInputs(NamedTuple):
     def estimates(self) -> FloatArray:
         """What the arms were expected to give, (K, M), as the learner sees it."""
         return np.asarray(self.arms.features @ self.evidence.theta.T)
+
+    @property
+    def added_weights(self) -> FloatArray | None:
+        """What budgets added to weights of sum 1, (M,), if there were some."""
+        return self.evidence.prices
 
 
 Inputs = DecisionInputs | StoredInputs

@@ -1,5 +1,6 @@
 """Why a decision chose its arm: what it was chosen over, and where it led."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,8 @@ class Rival:
     leads
         By how much the chosen arm led, by objective, in units, better being positive.
     total
-        The leads added up with the weights of the decision; None if it had none.
+        The leads added up with the weights of the decision, and prices of budgets if there were
+        some; None if it had no weights.
     reasons
         What each feature of the learner that differs between the two arms adds to the total (or
         to the sum of the leads, without weights), by name, the largest
@@ -82,8 +84,9 @@ def explain(decision: Decision) -> Explanation:
     values = inputs.estimates
     chosen_index = inputs.arms.ids.index(decision.arm)
     leads = values[chosen_index] - values
-    weights_by_name = decision.weights
-    weights = None if weights_by_name is None else np.array(list(weights_by_name.values()))
+    weights = decision.event.weights
+    if weights is not None and inputs.added_weights is not None:
+        weights = weights + weights.sum() * inputs.added_weights
     totals = leads.min(axis=1) if weights is None else leads @ weights
     order = [i for i in np.argsort(totals, kind="stable") if i != chosen_index][:_MAX_RIVALS]
     rivals = tuple(
@@ -125,5 +128,10 @@ def _reason(decision: Decision) -> str:
         return "a uniform draw"
     if decision.weights is None:
         return "drawn at random by the policy among arms that it holds equal"
-    weights = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
-    return f"best for the weights {weights}"
+    return f"best for the weights {_listed(decision.weights)}" + (
+        "" if decision.inputs.added_weights is None else f" and prices {_listed(decision.prices)}"
+    )
+
+
+def _listed(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {number:.3g}" for name, number in numbers.items())

@@ -186,6 +186,11 @@ class Account:
         return self.level - surcharges - (aim if aim < _AIM else _AIM)
 
     @property
+    def _all_in_flight(self) -> float:
+        """What all in flight count."""
+        return self.in_flight + sum(self.surcharges.values())
+
+    @property
     def mean_least_spend(self) -> float:
         """What the cheapest arms are expected to spend on average; -inf before that is known.
 
@@ -205,9 +210,16 @@ class Account:
         """
         budget, caution, pending = self.budget, self.caution, self.pending
         surplus, room = self.surplus, self.allowed - self.spent + budget.bound + budget.reserve
+        in_flight, squares = self._all_in_flight if pending else 0.0, self.flight_squares
         for number in self._outdated(time) if self.entries else ():
-            _, allowed, amount = self.entries[number]
-            room -= allowed - amount[0]
+            _, allowed, (amount, is_in_flight) = self.entries[number]
+            room -= allowed
+            if is_in_flight:
+                counted = amount + self.surcharges.get(number, 0.0)
+                pending, in_flight = pending - 1, in_flight - counted
+                squares -= counted * counted
+            else:
+                room += amount
         strays, ample = 0.0, -math.inf
         if budget.max_cost is not None:
             room -= budget.max_cost * pending
@@ -215,8 +227,8 @@ class Account:
                 ample = math.inf
         else:
             if pending:
-                room -= self.in_flight + sum(self.surcharges.values())
-                strays = caution * math.sqrt(self.flight_squares)
+                room -= in_flight
+                strays = caution * math.sqrt(max(0.0, squares))
             if room - strays >= (2 + pending) * _UNKNOWN_SHARE * budget.reserve:
                 ample = (room - strays) / (1 + pending + (caution if caution > 1 else 1.0))
         numbers = room, ample, surplus, caution, self.trust, strays, self.decisions
@@ -232,7 +244,7 @@ class Account:
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
         budget, sign = self.budget, self.budget.sign
-        in_flight = self.in_flight + sum(self.surcharges.values())
+        in_flight = self._all_in_flight
         together = self.spent + in_flight
         return BudgetStatus(
             budget=budget,
