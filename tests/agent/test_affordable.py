@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ def fitting(terms: BudgetTerms, step: int) -> list[int]:
     balances, arms = terms.balances, terms.all_arms
     budgets = [each.budget for each in balances]
     rooms, worths = [each.room for each in balances], [abs(budget.bound) for budget in budgets]
-    counts, fits, saves, keeps = terms.expected.of_all, [], [], []
+    counts, beliefs, fits, saves, keeps = terms.expected.of_all, terms.beliefs, [], [], []
     counted, untried = counts.counted, np.asarray(counts.unknown.any(axis=1))
     x = np.column_stack([np.ones(len(arms)), arms.raw_features])
     plain = terms.spending.all_expected(x @ terms.expected._observed.theta[:, : x.shape[1]].T)
@@ -62,14 +61,20 @@ def fitting(terms: BudgetTerms, step: int) -> list[int]:
         return float(sum(w * v / worth for w, v, worth in rows) / sum(weights))
 
     spends = {k: mean(counted[k]) for k in known}
-    if reviews_prices(step):
-        squares = np.array([[row @ S @ row for S in terms.beliefs.S] for row in arms.features])
-        squares = np.broadcast_to(squares, (len(arms), 2))[:, ::-1] * terms.beliefs.noise[::-1]
-        errors = np.sqrt(squares) * np.abs([OBJECTIVES[1].unit, OBJECTIVES[0].unit])
-        sizes = np.sqrt(squares / terms.beliefs.noise[::-1])  # in units of the noise
-        errors[:, 0] = np.minimum(
-            errors[:, 0], sizes[:, 0] * balances[0].caution / 3 * counted[:, 0]
-        )
+    if not saves and reviews_prices(step):
+        squares = np.array([[row @ S @ row for S in beliefs.S] for row in arms.features])
+        squares = np.broadcast_to(squares, (len(arms), 2))[:, ::-1]
+        in_flight = beliefs.expected.W.mT @ beliefs.expected.W
+        expected = np.array([[row @ S @ row for S in in_flight] for row in arms.features])
+        expected = np.broadcast_to(expected, (len(arms), 2))[:, ::-1]
+        if arms.view.contextual:
+            expected = expected * np.maximum(counts.unsure / squares, 1)
+        squares = expected
+        noise = np.sqrt(beliefs.noise[::-1]) * [OBJECTIVES[1].unit, OBJECTIVES[0].unit]
+        errors = np.sqrt(squares) * noise
+        for k, size in enumerate(np.abs(counted[:, 0]).tolist()):
+            deviation = max(min(noise[0], size * balances[0].caution / 3), 0.5 * size)
+            errors[k, 0] = math.sqrt(squares[k, 0]) * deviation
         width = math.sqrt(2 * math.log(1 + max(each.decisions for each in balances)))
         largest = min(spends.values()) + mean(
             [budget.burst * worth / 2 for budget, worth in zip(budgets, worths, strict=True)]
@@ -195,10 +200,10 @@ def test_of_arms_that_cost_the_same_rounding_leaves_none_out() -> None:
     inputs = agent.decide(ARMS).inputs
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
-    terms = copy(inputs.budget_terms)
-    terms._step = next(step for step in range(9) if not reviews_prices(step))
-    counted = np.array([[0.3 + 1e-13], [0.3], [0.31]])
-    assert terms._cheapest(counted, np.zeros(3, dtype=np.bool_)).tolist() == [True, True, False]
+    terms = inputs.budget_terms
+    counts = terms.expected.of_all._replace(counted=np.array([[0.3 + 1e-13], [0.3], [0.31]]))
+    fits = terms._cheapest(counts, np.zeros(3, dtype=np.bool_), again=False)
+    assert fits.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(3))

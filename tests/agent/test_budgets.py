@@ -909,3 +909,31 @@ def test_what_leaves_the_window_with_a_decision_takes_no_room(max_cost: float | 
     balance = account.balance(None)
     assert balance.room == pytest.approx(fresh.room)
     assert (balance.flight_strays, balance.ample) == (0.0, fresh.ample)
+
+
+@pytest.mark.parametrize("context", [None, 2])
+@pytest.mark.parametrize("spread", [1.2, 0.02])  # of the others, lognormal
+def test_an_arm_whose_only_cost_was_far_beyond_its_mean_is_tried_again(
+    context: int | None, spread: float
+) -> None:
+    means, missed = {"a": 0.35, "b": 0.8, "c": 1.0}, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        agent = mogro.Agent(
+            [QUALITY, mogro.Objective("cost", direction="min")],
+            arms=3,
+            context=context,
+            interactions=False,
+            seed=seed,
+            budgets=[mogro.Budget("cost", at_most=0.5, burst=20)],
+        )
+        zero = None if context is None else np.zeros(context)
+        agent.observe(ARMS, arm="a", context=zero, rewards={"quality": 0.5, "cost": 1.2})
+        for _ in range(1500):
+            seen = None if context is None else rng.standard_normal(context)
+            made = agent.decide(ARMS, context=seen, weights={"quality": 1})
+            sigma = 1.2 if made.arm == "a" else spread
+            cost = means[made.arm] * math.exp(sigma * rng.standard_normal() - sigma**2 / 2)
+            agent.reward(made.id, {"quality": means[made.arm], "cost": cost})
+        missed += agent.budgets[0].forecast > 0.56
+    assert missed == 0

@@ -19,11 +19,12 @@ from mogro.agent.events import BudgetRecord
 from mogro.agent.expected_spends import Counts, ExpectedSpends
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.accounts import AccountBalance, reviews_prices
-from mogro.beliefs import Beliefs
+from mogro.beliefs import Beliefs, variances
 from mogro.choice import Arms
 from mogro.posterior import Posterior
 from mogro.valuation import Prices
 
+_LEAST_ERROR = 0.5  # of what an arm counts, after one observation
 _OPTIMISM = 2.0  # standard errors, in reviews, for what money would buy
 
 
@@ -129,7 +130,8 @@ class BudgetTerms:
         What nothing is known of may be twice what it counts, and an arm that saves something needs
         room only for what it counts. If there is room for none, and no arm that is known would save
         anything, on average, others that are not known are tried: those that count no more than
-        there is room for, or any if all count more.
+        there is room for, or any if all count more; and of known ones in some decisions such as may
+        be cheaper than they look.
         """
         if not self._steered:
             return np.ones(len(self.all_arms), dtype=np.bool_)
@@ -140,13 +142,13 @@ class BudgetTerms:
         if fits.any():
             return fits
         untried = np.asarray(counts.unknown.any(axis=1))
-        if untried.any():
-            saving = (counts.usual <= self._bounds).all(axis=1)
-            keeping = np.asarray((counts.counted <= self._rooms).all(axis=1))
-            trials = untried & keeping if keeping.any() else untried
-            if trials.any() and not (saving & ~untried).any():
-                return trials
-        return self._cheapest(counts.counted, untried)
+        if ((counts.usual <= self._bounds).all(axis=1) & ~untried).any():
+            return self._cheapest(counts, untried, again=False)
+        keeping = np.asarray((counts.counted <= self._rooms).all(axis=1))
+        trials = untried & keeping if keeping.any() else untried
+        if trials.any():
+            return trials
+        return self._cheapest(counts, untried, again=reviews_prices(self._step))
 
     def _is_room(self, counts: Counts) -> BoolArray:
         """Tell for which of some arms, (K,), there is room by what they count."""
@@ -167,24 +169,24 @@ class BudgetTerms:
             return np.zeros(len(self.all_arms), dtype=np.bool_)
         return np.asarray((self.expected.most <= self._ample).all(axis=1))
 
-    def _cheapest(self, counted: FloatArray, untried: BoolArray) -> BoolArray:
+    def _cheapest(self, counts: Counts, untried: BoolArray, *, again: bool) -> BoolArray:
         """Return which known arms, (K,), cost least at the prices of accounts, up to rounding.
 
-        Those that exceed fewer rooms come first. In decisions that review prices, it is the arm
-        that may cost least, by a bound that grows with a root of the logarithm of the decisions, of
-        those that are dearer by no more than half the burst: else one that was unlucky at first
-        would never be tried again, whatever it might save.
+        Those that exceed fewer rooms come first. ``again``: the arm that may cost least, by a bound
+        that grows with a root of the logarithm of the decisions, of those that are dearer by no
+        more than half the burst. Else one that was unlucky at first would never be tried again,
+        whatever it might save.
         """
-        balances = self.balances
+        balances, counted = self.balances, counts.counted
         worths = np.array([balance.budget.worth for balance in balances])
         shares = worths * [balance.price for balance in balances]
         shares /= shares.sum()
         exceeded = (counted > [balance.room for balance in balances]).sum(axis=1)
         exceeded[untried] = len(balances) + 1
         spends = np.where(exceeded == exceeded.min(), (counted / worths) @ shares, np.inf)
-        if reviews_prices(self._step):
+        if again:
             growth = 2 * math.log(1 + max(balance.decisions for balance in balances))
-            saved = math.sqrt(growth) * self._errors(counted) / worths @ shares
+            saved = math.sqrt(growth) * self._errors(counts) / worths @ shares
             dearest = spends.min() + shares.dot(
                 [each.unknown / each.budget.worth for each in balances]
             )
@@ -194,17 +196,24 @@ class BudgetTerms:
 
     # What arms spend
 
-    def _errors(self, counted: FloatArray) -> FloatArray:
+    def _errors(self, counts: Counts) -> FloatArray:
         """Return standard errors of what arms count, (K, B).
 
         Dear arms vary most: where spends are at most something above 0, an error is no larger than
-        surprises so far, as a share of what the arm counts, tell.
+        surprises so far, as a share of what the arm counts, tell; nor is it smaller than such a
+        share, because few observations of an arm say little of how it varies. What is in flight
+        counts as if it had come: else an arm would be tried again until it has.
         """
-        variances = self.spending.by_budget(self.beliefs.variances(self.all_arms.features))
-        noise = self.beliefs.noise.dot(np.square(self.spending.matrix))
-        largest = np.abs(counted) * [balance.surprise for balance in self.balances]
-        largest[:, self._bounds <= 0] = np.inf
-        return np.asarray(np.sqrt(variances) * np.minimum(np.sqrt(noise), largest))
+        beliefs, features = self.beliefs, self.all_arms.features
+        expected = self.spending.by_budget(variances(features, beliefs.expected.W))
+        if self.all_arms.view.contextual:  # what counts is an average over contexts, perhaps
+            observed = self.spending.by_budget(beliefs.variances(features))
+            expected = expected * np.maximum(counts.unsure / observed, 1.0)
+        size, limited = np.abs(counts.counted), self._bounds > 0
+        largest = np.where(limited, size * [balance.surprise for balance in self.balances], np.inf)
+        noise = np.sqrt(beliefs.noise.dot(np.square(self.spending.matrix)))
+        least = np.where(limited, _LEAST_ERROR * size, 0.0)
+        return np.asarray(np.sqrt(expected) * np.maximum(np.minimum(noise, largest), least))
 
     @cached_property
     def estimates(self) -> FloatArray:

@@ -72,10 +72,10 @@ class Budget:
     price on the objective, added to its weight, rises as the account falls and falls as it
     fills, so that some 30 decisions' worth stay in it. And an arm is not chosen, not even to
     explore, if it would overdraw the account by more than ``burst`` decisions' worth, should it
-    cost more than expected (or bring nothing); if all would, the cheapest arm is chosen, or now and
-    then one that looks dearer and may be cheaper. How much more follows from how far costs were
-    from what was expected of them: three times their root mean square, as a share. An arm that is
-    expected to spend no more than the bound needs no such room.
+    cost more than expected (or bring nothing); if all would, the cheapest arm is chosen, or if that
+    one misses the bound, now and then one that looks dearer and may be cheaper. How much more
+    follows from how far costs were from what was expected of them: three times their root mean
+    square, as a share. An arm that is expected to spend no more than the bound needs no such room.
 
     Parameters
     ----------

@@ -30,14 +30,15 @@ class Counts(NamedTuple):
         On average over contexts, and what estimates in this one add to that.
     counted
         What they count until their values have come.
-    unknown
-        Whether nothing is known of it.
+    unsure, unknown
+        Variances of averages over contexts, in units of the noise, and whether nothing is known.
     """
 
     spends: FloatArray
     usual: FloatArray
     effects: FloatArray
     counted: FloatArray
+    unsure: FloatArray
     unknown: BoolArray
 
 
@@ -135,7 +136,7 @@ class ExpectedSpends:
         unknown = unsure > _UNTRIED_VARIANCE
         if unknown.any():
             counted = np.where(unknown, [balance.unknown for balance in self._balances], counted)
-        return Counts(spends, usual, effects, counted, unknown)
+        return Counts(spends, usual, effects, counted, unsure, unknown)
 
     def _doubted(self) -> Beliefs:
         """Return beliefs that follow the context as far as effects of contexts came true before."""

@@ -31,7 +31,8 @@ class Rival:
     reasons
         What each feature of the learner that differs between the two arms adds to the total (or
         to the sum of the leads, without weights), by name, the largest
-        first. Empty for a decision from a journal.
+        first. Empty for a decision from a journal. Where a budget relies on a context in part, they
+        are what the posterior says, and add up to something else.
     """
 
     arm: str
