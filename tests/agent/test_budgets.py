@@ -937,3 +937,19 @@ def test_an_arm_whose_only_cost_was_far_beyond_its_mean_is_tried_again(
             agent.reward(made.id, {"quality": means[made.arm], "cost": cost})
         missed += agent.budgets[0].forecast > 0.56
     assert missed == 0
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1.0, 1e7])
+@pytest.mark.parametrize("context", [None, 2])
+def test_whether_an_arm_is_known_does_not_depend_on_units(unit: float, context: int | None) -> None:
+    arms = {name: [unit * x for x in row] for name, row in ARMS.items()}
+    agent = router(mogro.Budget("cost", at_most=0.5), context=context)
+    for n in range(3):
+        seen = None if context is None else [float(n), 1.0]
+        agent.observe(arms, arm="a", context=seen, rewards={"quality": 0.5, "cost": 0.3})
+        agent.observe(arms, arm="b", context=seen, rewards={"quality": 0.5, "cost": 0.6})
+    zero = None if context is None else [0.0, 0.0]
+    inputs = agent.decide(arms, context=zero, weights={"quality": 1}).inputs
+    assert isinstance(inputs, DecisionInputs)
+    assert inputs.budget_terms is not None
+    assert inputs.budget_terms.expected.of_all.unknown[:, 0].tolist() == [False, False, True]

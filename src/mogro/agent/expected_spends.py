@@ -15,7 +15,7 @@ from mogro.beliefs import Beliefs
 from mogro.posterior import Posterior
 
 _UNTRIED_VARIANCE = 2.0  # in units of the noise, above which nothing is known: half an observation
-_RIDGE = 1e-6  # of the weight of all observations, where arms alone explain what they spend
+_RIDGE = 1e-6  # of the weight of each feature, where arms alone explain what they spend
 _TINY = float(np.finfo(np.float64).tiny) ** 0.5
 
 
@@ -123,10 +123,9 @@ class ExpectedSpends:
         spends = usual = counted = effects = spending.all_expected(
             features.dot(self.beliefs.theta.T)
         )
-        x, (theta, S) = with_constant(raw_features), self._on_average
-        unsure = spending.by_budget(np.vecdot(x @ S, x).T)
+        unsure = spending.by_budget(self._variances_on_average(with_constant(raw_features)))
         if view.contextual:
-            usual = spending.all_expected(features.dot(theta.T))
+            usual = spending.all_expected(features.dot(self._on_average[0].T))
             effects = spending.all_expected(features.dot(self._posterior_beliefs.theta.T)) - usual
             doubts = np.array(
                 [1 - balance.trust if self.informed else 0.0 for balance in self._balances]
@@ -137,6 +136,11 @@ class ExpectedSpends:
         if unknown.any():
             counted = np.where(unknown, [balance.unknown for balance in self._balances], counted)
         return Counts(spends, usual, effects, counted, unsure, unknown)
+
+    @without_warnings
+    def _variances_on_average(self, x: FloatArray) -> FloatArray:
+        """Return variances of estimates on average over contexts, (K, G), of arms (1, x)."""
+        return np.asarray(np.vecdot(x @ self._on_average[1], x).T)
 
     def _doubted(self) -> Beliefs:
         """Return beliefs that follow the context as far as effects of contexts came true before."""
@@ -159,8 +163,9 @@ class ExpectedSpends:
         """
         observed, size = self._observed, 1 + self._arms.view.feature_map.arm_dim
         V, b = observed.first_sums(size)
-        ridge = _RIDGE * V[:, :1, 0] + _TINY
-        V.reshape(len(V), -1)[:, :: size + 1] += ridge
+        diagonal = V.reshape(len(V), -1)[:, :: size + 1]
+        ridge = _RIDGE * diagonal + _TINY
+        diagonal += ridge
         means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
         S = np.linalg.inv(V)
         theta = self._posterior_beliefs.theta.copy()  # columns of effects of arms stay
