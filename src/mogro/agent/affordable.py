@@ -14,14 +14,12 @@ import numpy as np
 
 from mogro._ties import EQUAL_SCORES
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.agent.budget import Spending
 from mogro.agent.events import BudgetRecord
 from mogro.agent.expected_spends import Counts, ExpectedSpends
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import AccountBalance, reviews_prices
-from mogro.beliefs import Beliefs, variances
+from mogro.agent.state.accounts import reviews_prices
+from mogro.beliefs import variances
 from mogro.choice import Arms
-from mogro.posterior import Posterior
 from mogro.valuation import Prices
 
 _LEAST_ERROR = 0.5  # of what an arm counts, after one observation
@@ -35,33 +33,18 @@ class BudgetTerms:
 
     Parameters
     ----------
-    spending, balances
-        How values become spends, and how the account of each budget stands.
-    arms, beliefs
-        All arms, and what is believed of them.
-    observed
-        What was learned, in all contexts.
+    expected
+        What arms are expected to spend.
     step
         Number of decisions before.
     steered
         False if others decide: then all arms are left.
     """
 
-    def __init__(
-        self,
-        spending: Spending,
-        balances: Sequence[AccountBalance],
-        arms: ArmSet,
-        beliefs: Beliefs,
-        observed: Posterior,
-        step: int,
-        *,
-        steered: bool,
-    ) -> None:
-        self.spending, self.balances = spending, balances
-        self.all_arms, self._step, self._steered = arms, step, steered
-        self.expected = ExpectedSpends(spending, balances, arms, beliefs, observed)
-        self.posterior_beliefs, self.beliefs = beliefs, self.expected.beliefs
+    def __init__(self, expected: ExpectedSpends, step: int, *, steered: bool) -> None:
+        self.expected, self._step, self._steered = expected, step, steered
+        self.spending, self.balances = spending, balances = expected.spending, expected.balances
+        self.all_arms, self.beliefs = expected.arms, expected.beliefs
         self._prices = tuple([balance.price for balance in balances])
         self.prices = Prices(spending.weights_of(self._prices), spending.sizes)
         self._ample = [balance.ample for balance in balances]

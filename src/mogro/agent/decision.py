@@ -19,6 +19,7 @@ from mogro.agent.affordable import BudgetTerms
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision_inputs import DecisionInputs, Inputs, StoredInputs
 from mogro.agent.events import Decided
+from mogro.agent.expected_spends import ExpectedSpends
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Request, hash_subject
 from mogro.agent.state.accounts import Account
@@ -142,7 +143,7 @@ class Decision:
             return None
         arm, _ = inputs.all_arms.arm_features(inputs.all_arms.ids.index(self.arm))
         terms = inputs.budget_terms
-        beliefs = inputs.beliefs if terms is None else terms.posterior_beliefs
+        beliefs = inputs.beliefs if terms is None else terms.expected.posterior_beliefs
         return inputs.constraints.certainty_of(arm, beliefs, self._config.objective_set)
 
     @property
@@ -400,8 +401,10 @@ def make_inputs(
         arms = arms if feasible.all() else arms.subset(feasible)
     if accounts:
         balances = [account.balance(request.time) for account in accounts]
-        known = arms, beliefs, learner.observed.copy(), step
-        terms = BudgetTerms(config.spending, balances, *known, steered=steered)
+        known = arms, beliefs, learner.observed.copy()
+        terms = BudgetTerms(
+            ExpectedSpends(config.spending, balances, *known), step, steered=steered
+        )
         prices, beliefs = terms.prices if steered else None, terms.beliefs
     if steered and may_explore and policy.explores:
         explore = _arms_to_explore(policy, arms, beliefs, learned, step, learner.cache)

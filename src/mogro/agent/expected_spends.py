@@ -70,8 +70,8 @@ class ExpectedSpends:
         beliefs: Beliefs,
         observed: Posterior,
     ) -> None:
-        self._spending, self._balances, self._arms = spending, balances, arms
-        self._posterior_beliefs, self._observed = beliefs, observed
+        self.spending, self.balances, self.arms = spending, balances, arms
+        self.posterior_beliefs, self._observed = beliefs, observed
         self.informed = min(observed.n.tolist()) > observed.dim
         is_doubtful = arms.view.contextual and not self.informed
         self.beliefs = self._doubted() if is_doubtful else beliefs
@@ -80,12 +80,12 @@ class ExpectedSpends:
     @cached_property
     def of_all(self) -> Counts:
         """What all arms count."""
-        return self._count(self._arms.features, self._arms.raw_features)
+        return self._count(self.arms.features, self.arms.raw_features)
 
     def of(self, row: int) -> Counts:
         """Return what one of all arms counts, with K = 1."""
         if self._last is None or self._last[0] != row:
-            arms = self._arms
+            arms = self.arms
             counts = self._count(arms.arm_features(row)[0][None], arms.raw_arm(row)[None])
             self._last = row, counts
         return self._last[1]
@@ -95,7 +95,7 @@ class ExpectedSpends:
 
         Neither with what the context adds nor without.
         """
-        arms, are_within = self._arms, self._spending.are_within
+        arms, are_within = self.arms, self.spending.are_within
         if not are_within(self.beliefs.theta.dot(arms.arm_features(row)[0]), limits):
             return False
         if not arms.view.contextual:
@@ -106,11 +106,11 @@ class ExpectedSpends:
     @property
     def most(self) -> FloatArray:
         """The most that budgets expect of all arms, with what the context adds and without."""
-        if not self._arms.view.contextual:
+        if not self.arms.view.contextual:
             return self.of_all.spends
-        x = with_constant(self._arms.raw_features)
+        x = with_constant(self.arms.raw_features)
         usual = x.dot(self._observed.theta[:, : x.shape[1]].T)
-        return np.maximum(self.of_all.spends, self._spending.all_expected(usual))
+        return np.maximum(self.of_all.spends, self.spending.all_expected(usual))
 
     def _count(self, features: FloatArray, raw_features: FloatArray) -> Counts:
         """Return what arms count, as a policy sees them and as callers gave them.
@@ -119,22 +119,22 @@ class ExpectedSpends:
         cheaper as far as that came true before, and not at all if the arm was observed less often
         than contexts have features. Where nothing is known, half the burst counts.
         """
-        view, spending = self._arms.view, self._spending
+        view, spending = self.arms.view, self.spending
         spends = usual = counted = effects = spending.all_expected(
             features.dot(self.beliefs.theta.T)
         )
         unsure = spending.by_budget(self._variances_on_average(with_constant(raw_features)))
         if view.contextual:
             usual = spending.all_expected(features.dot(self._on_average[0].T))
-            effects = spending.all_expected(features.dot(self._posterior_beliefs.theta.T)) - usual
+            effects = spending.all_expected(features.dot(self.posterior_beliefs.theta.T)) - usual
             doubts = np.array(
-                [1 - balance.trust if self.informed else 0.0 for balance in self._balances]
+                [1 - balance.trust if self.informed else 0.0 for balance in self.balances]
             )
             doubts = np.where(unsure * (1 + len(view.context)) > 1, 1.0, doubts)
             counted = spends + doubts * np.maximum(usual - spends, 0.0)
         unknown = unsure > _UNTRIED_VARIANCE
         if unknown.any():
-            counted = np.where(unknown, [balance.unknown for balance in self._balances], counted)
+            counted = np.where(unknown, [balance.unknown for balance in self.balances], counted)
         return Counts(spends, usual, effects, counted, unsure, unknown)
 
     @without_warnings
@@ -144,10 +144,10 @@ class ExpectedSpends:
 
     def _doubted(self) -> Beliefs:
         """Return beliefs that follow the context as far as effects of contexts came true before."""
-        beliefs = self._posterior_beliefs
+        beliefs = self.posterior_beliefs
         theta, usual = beliefs.theta.copy(), self._on_average[0]
         trusts: dict[int, float] = {}
-        for index, balance in zip(self._spending.indices, self._balances, strict=True):
+        for index, balance in zip(self.spending.indices, self.balances, strict=True):
             trusts[index] = min(balance.trust, trusts.get(index, 1.0))
         for index, trust in trusts.items():
             theta[index] = usual[index] + trust * (theta[index] - usual[index])
@@ -161,13 +161,13 @@ class ExpectedSpends:
         And S of the constant and the arm then, (G, 1 + A, 1 + A), in units of the noise. There is
         next to no prior: what was never observed has next to infinite variances.
         """
-        observed, size = self._observed, 1 + self._arms.view.feature_map.arm_dim
+        observed, size = self._observed, 1 + self.arms.view.feature_map.arm_dim
         V, b = observed.first_sums(size)
         diagonal = V.reshape(len(V), -1)[:, :: size + 1]
         ridge = _RIDGE * diagonal + _TINY
         diagonal += ridge
         means = observed.prior.means(observed.objectives, observed.dim)[:, :size]
         S = np.linalg.inv(V)
-        theta = self._posterior_beliefs.theta.copy()  # columns of effects of arms stay
-        theta[:, :size] = self._arms.view.in_any_context(np.matvec(S, b + ridge * means))
+        theta = self.posterior_beliefs.theta.copy()  # columns of effects of arms stay
+        theta[:, :size] = self.arms.view.in_any_context(np.matvec(S, b + ridge * means))
         return theta, S
