@@ -260,7 +260,7 @@ def _by_weights(inputs: _Inputs, optimism: Optimism | None) -> Choice:
     weights = drawn = bonus = inputs.weights()
     if prices is not None:
         total = sums(drawn)
-        weights = drawn + (prices.weights if total == 1.0 else total * prices.weights)
+        weights = drawn + total * prices.weights
         if optimism is not None:
             known = optimism.weights
             bonus = drawn + total * prices.optimism(beliefs) if known is None else known

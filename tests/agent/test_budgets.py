@@ -953,3 +953,10 @@ def test_whether_an_arm_is_known_does_not_depend_on_units(unit: float, context: 
     assert isinstance(inputs, DecisionInputs)
     assert inputs.budget_terms is not None
     assert inputs.budget_terms.expected.of_all.unknown[:, 0].tolist() == [False, False, True]
+
+
+def test_a_bound_that_falls_below_nothing_is_as_cautious_as_a_new_one() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.5)))
+    assert agent._state.accounts[0].caution == 1.5
+    agent.reconfigure(budgets=[mogro.Budget("cost", at_most=-0.5)])
+    assert agent._state.accounts[0].caution == 1.0

@@ -113,11 +113,8 @@ class Decision:
         As rewards are given, not its ``unit``: what :attr:`mogro.Agent.budgets` had said before. Of
         an objective with bounds on both sides, what it cost less what it was worth.
         """
-        record, budgets, prices = (
-            self._event.budget_record,
-            self._config.budgets,
-            dict[str, float](),
-        )
+        record, budgets = self._event.budget_record, self._config.budgets
+        prices: dict[str, float] = {}
         if record is not None:
             costs = {budget.objective for budget in budgets if budget.sign > 0}
             for budget, price in zip(budgets, record.prices, strict=True):

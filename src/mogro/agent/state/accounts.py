@@ -231,8 +231,10 @@ class Account:
                 strays = caution * math.sqrt(max(0.0, squares))
             if room - strays >= (2 + pending) * _UNKNOWN_SHARE * budget.reserve:
                 ample = (room - strays) / (1 + pending + (caution if caution > 1 else 1.0))
-        numbers = room, ample, surplus, caution, self.trust, strays, self.decisions
-        return AccountBalance._make((budget, self._price(surplus), *numbers))
+        price, trust = self._price(surplus), self.trust
+        return AccountBalance(
+            budget, price, room, ample, surplus, caution, trust, strays, self.decisions
+        )
 
     def _price(self, surplus: float) -> float:
         """Return what a unit of the objective costs."""
@@ -470,6 +472,7 @@ def new_accounts(
                 left.remove(known)
                 account = known.copy()
                 account.budget, account._half_life = budget, half_life
+                account.caution = account._find_caution()  # the bound may be below 0 now
                 break
         accounts.append(account)
     return accounts
